@@ -1,0 +1,236 @@
+"""What the services need from the world, in their words, and the errors they may meet. Standard library only.
+
+Each port has one contract suite in tests/contract, run against every adapter.
+
+StoreError                anything an adapter could not map to one of these; the cause is kept
+├── Missing               no such key, row or token
+├── Taken                 a write-once key exists already; what it holds is untouched
+└── Conflict              a conditional change found another state than it expected
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Literal, Protocol
+
+Scope = Literal["ingest", "read", "admin"]
+
+
+class StoreError(Exception):
+    """The root of what a port may raise."""
+
+
+class Missing(StoreError):
+    """What was asked for is not there."""
+
+
+class Taken(StoreError):
+    """A write-once key exists already."""
+
+
+class Conflict(StoreError):
+    """The state is not the one that the change expected."""
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Epoch seconds."""
+        ...
+
+
+class ObjectStore(Protocol):
+    """Write-once objects under text keys (`a-z A-Z 0-9 / = . _ -`, no empty or dot segments; else ValueError)."""
+
+    def put_new(self, key: str, body: bytes) -> None:
+        """Keep `body` (may be empty) under `key`. Raises Taken if the key exists: one of several racing writers wins."""
+        ...
+
+    def get(self, key: str) -> bytes:
+        """Raises Missing."""
+        ...
+
+    def list(self, prefix: str) -> Iterator[str]:
+        """Keys that start with `prefix`, as text and not as a folder, in key order; all of them, however many."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Quiet if the key is not there."""
+        ...
+
+
+class Queue(Protocol):
+    """At least once, in no promised order."""
+
+    def send(self, body: str) -> None:
+        """Returns once `body` (at most 1 MiB of text) is durable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One delivery of a message; `receipt` is good for `delete` until it is delivered again."""
+
+    id: str
+    receipt: str
+    body: str
+    receive_count: int
+
+
+class QueueFeed(Protocol):
+    """The other end of the queue, for whoever plays SQS's event source mapping."""
+
+    def receive(self, limit: int, hidden_s: float) -> Sequence[Delivery]:
+        """At most `limit` messages, oldest first, each hidden from other calls for `hidden_s` seconds."""
+        ...
+
+    def delete(self, receipts: Sequence[str]) -> None:
+        """Done with these. A receipt that is no longer good is ignored."""
+        ...
+
+    def bury(self, receipt: str, reason: str) -> None:
+        """Move a message out of the queue to the dead letters, with why. A receipt no longer good is ignored."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """What one message changes in the registry."""
+
+    boot: str
+    seq: int
+    received_at: float
+    made_at: float
+    next_s: float
+    phase: Literal["running", "closed"]
+    reason: str | None
+    identity: dict[str, Any] | None
+    """None keeps the one already known. JSON types only, as in `totals` and `lost`."""
+    totals: dict[str, Any]
+    lost: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRow:
+    """The registry's row of a cluster: everything that live and list views show."""
+
+    account: str
+    id: int
+    uuid: str
+    started_at: float
+    """Epoch seconds of the scheduler's start, as first told; lists sort by it. Never changes."""
+    first_received_at: float
+    last_received_at: float
+    boot: str = ""
+    seq: int = -1
+    made_at: float = 0.0
+    next_s: float = 0.0
+    phase: Literal["running", "closed"] = "running"
+    reason: str | None = None
+    identity: dict[str, Any] = field(default_factory=dict[str, Any])
+    totals: dict[str, Any] = field(default_factory=dict[str, Any])
+    lost: dict[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPage:
+    """`cursor` continues the list, None at its end."""
+
+    rows: Sequence[ClusterRow]
+    cursor: str | None
+
+
+class Clusters(Protocol):
+    """The registry of clusters."""
+
+    def enrol(self, account: str, uuid: str, started_at: float, received_at: float) -> ClusterRow:
+        """The cluster's row, made with the account's next number if it is new.
+
+        One UUID gets one number, also when many callers race; numbers start at 1, gaps are allowed.
+        A UUID belongs to the account that enrolled it first: another account's call raises Taken.
+        """
+        ...
+
+    def beat(self, account: str, uuid: str, beat: Beat) -> bool:
+        """Take a message into the row if its (boot, seq) is newer than the row's; False if it was not.
+
+        `last_received_at` never goes back and a known identity is never lost. Raises Missing.
+        """
+        ...
+
+    def get(self, account: str, id: int) -> ClusterRow:
+        """Raises Missing, also for a number of another account."""
+        ...
+
+    def find(self, account: str, uuid: str) -> ClusterRow:
+        """Raises Missing, also for a cluster of another account."""
+        ...
+
+    def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:
+        """Clusters last heard of at or after `since` (None: all), latest `started_at` first; ties by number, highest first.
+
+        At most `limit` rows. A page may be short or empty although a cursor follows. A cursor that this port did
+        not make raises ValueError.
+        """
+        ...
+
+
+class Seals(Protocol):
+    """Which days of the lake are sealed."""
+
+    def boundary(self) -> date | None:
+        """The last sealed day; None before the first."""
+        ...
+
+    def advance(self, expected: date | None, day: date) -> None:
+        """Move the boundary from `expected` to `day`. Raises Conflict if it is elsewhere: somebody else was faster."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRow:
+    """A token as kept: its secret only as SHA-256."""
+
+    key_id: str
+    secret_sha256: str
+    account: str
+    scopes: frozenset[Scope]
+    name: str
+    created_at: float
+    expires_at: float | None = None
+    revoked_at: float | None = None
+
+
+class Tokens(Protocol):
+    def add(self, row: TokenRow) -> None:
+        """Raises Taken if the key id exists."""
+        ...
+
+    def find(self, key_id: str) -> TokenRow:
+        """Revoked and expired ones too. Raises Missing."""
+        ...
+
+    def revoke(self, key_id: str, at: float) -> None:
+        """Quiet if it was revoked before (the first time stands). Raises Missing."""
+        ...
+
+    def list(self, account: str) -> Sequence[TokenRow]:
+        """All of an account's tokens, oldest first."""
+        ...
+
+
+class Vault(Protocol):
+    """Keeps one key per account. What it sealed can be opened only by it, with the same account and context."""
+
+    def seal(self, account: str, plain: bytes, context: str) -> bytes:
+        """AES-GCM ciphertext, different on each call; makes the account's key if there is none."""
+        ...
+
+    def open(self, account: str, sealed: bytes, context: str) -> bytes:
+        """Raises Missing if the account has no key, StoreError if the key, context or ciphertext is wrong."""
+        ...
+
+    def forget(self, account: str) -> None:
+        """Delete the account's key: what it sealed is gone for good. Quiet if there is none."""
+        ...

@@ -1,0 +1,3 @@
+"""Every Dask cluster your team ever ran, on one page."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,73 @@
+"""Every error that daskscope raises to its users.
+
+DaskscopeError
+├── SettingsError (also ValueError)      a setting or argument that cannot be used: key, value, what is allowed
+├── NotOnScheduler                       the scheduler's environment has no daskscope
+├── ServerUnreachable (also ConnectionError)
+├── NotLoggedIn                          no token, or one the server does not know
+├── PermissionDenied                     the token's scope does not allow this
+├── NotFound (also LookupError)          no such account, cluster or page
+├── BadMessage (also ValueError)         a message that is not of the format, with the place in it
+│   ├── UnknownVersion                   its version is newer than this server understands
+│   └── TooLarge                         over the limit, before or after decompression
+└── ServerError                          the server answered something that is none of the above
+
+Each message says what happened, why, and what to do.
+"""
+
+from __future__ import annotations
+
+
+class DaskscopeError(Exception):
+    """The root: `except DaskscopeError` catches whatever daskscope itself raises."""
+
+
+class SettingsError(DaskscopeError, ValueError):
+    """A setting cannot be used.
+
+    `key` is its dotted name, `value` what was found, `allowed` a phrase that says what would do.
+    """
+
+    def __init__(self, key: str, value: object, allowed: str) -> None:
+        self.key, self.value, self.allowed = key, value, allowed
+        super().__init__(f"{key} is {value!r}; allowed: {allowed}.")
+
+
+class NotOnScheduler(DaskscopeError):
+    """The scheduler runs in an environment without daskscope."""
+
+
+class ServerUnreachable(DaskscopeError, ConnectionError):
+    """No answer from the server."""
+
+
+class NotLoggedIn(DaskscopeError):
+    """HTTP 401: no token, or one that is unknown, revoked or expired."""
+
+
+class PermissionDenied(DaskscopeError):
+    """HTTP 403: the token is good, its scopes do not cover this."""
+
+
+class NotFound(DaskscopeError, LookupError):
+    """HTTP 404: nothing of that name in what this token may see."""
+
+
+class BadMessage(DaskscopeError, ValueError):
+    """HTTP 422: a message that does not keep to the format; `place` is a JSON path into it."""
+
+    def __init__(self, message: str, place: str = "$") -> None:
+        self.place = place
+        super().__init__(message)
+
+
+class UnknownVersion(BadMessage):
+    """The message's version is one this server does not know."""
+
+
+class TooLarge(BadMessage):
+    """HTTP 413: over the size limit, as sent or once decompressed."""
+
+
+class ServerError(DaskscopeError):
+    """The server failed (HTTP 5xx) or answered something unexpected."""

@@ -1,0 +1,179 @@
+"""The options: one table of key, default, unit and meaning; read from dask.config under `daskscope:`.
+
+Precedence: argument of the call, environment (`DASK_DASKSCOPE__ANALYTICS__INTERVAL=5s`), YAML files, the default here.
+The client reads them where the user is and ships the result to the scheduler.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import dask.config
+from dask.utils import parse_timedelta
+
+from daskscope.errors import SettingsError
+
+logger = logging.getLogger("daskscope")
+
+FAILURE_TOPICS = ("invalid-worker-transition", "invalid-worker-task-state", "worker-fail-hard")
+"""Event topics in which Dask reports its own failures."""
+
+
+def default_data() -> Path:
+    """The user's own data folder, as the platform has it (XDG on Linux)."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "daskscope"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "daskscope"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One row of the table; `parse(key, value)` gives the field's value or raises SettingsError."""
+
+    key: str
+    field: str
+    default: Any
+    unit: str
+    meaning: str
+    parse: Callable[[str, Any], Any]
+
+    @property
+    def environment(self) -> str:
+        return "DASK_DASKSCOPE__" + self.key.replace(".", "__").replace("-", "_").upper()
+
+
+def _url(key: str, value: Any) -> str | None:
+    if value is None or value == "auto":
+        return None
+    parts = urlsplit(value) if isinstance(value, str) else None
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SettingsError(f"daskscope.{key}", value, "http://HOST:PORT, https://HOST, or null to look for a server here")
+    return value.rstrip("/")
+
+
+def _text(key: str, value: Any) -> str | None:
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise SettingsError(f"daskscope.{key}", value, "a text, or null")
+
+
+def _folder(key: str, value: Any) -> str:
+    if value is None:
+        return str(default_data())
+    if isinstance(value, str) and value:
+        return str(Path(value).expanduser().absolute())
+    raise SettingsError(f"daskscope.{key}", value, "a folder's path, or null")
+
+
+def _account(key: str, value: Any) -> str | None:
+    if value is None or (isinstance(value, str) and re.fullmatch(r"[a-z0-9][a-z0-9-]{0,62}", value)):
+        return value
+    raise SettingsError(f"daskscope.{key}", value, "1 to 63 of a-z, 0-9 and '-', or null for the token's own account")
+
+
+def _switch(key: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise SettingsError(f"daskscope.{key}", value, "true or false")
+
+
+def _interval(key: str, value: Any) -> float:
+    allowed = "a time from 100 ms to 1 hour, like '10s'"
+    try:
+        seconds = float(parse_timedelta(value))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SettingsError(f"daskscope.{key}", value, allowed) from error
+    if not 0.1 <= seconds <= 3600:
+        raise SettingsError(f"daskscope.{key}", value, allowed)
+    return seconds
+
+
+def _topics(key: str, value: Any) -> tuple[str, ...]:
+    items: list[Any] = list(value) if isinstance(value, (list, tuple)) else [None]
+    if all(isinstance(item, str) for item in items):
+        return tuple(items)
+    raise SettingsError(f"daskscope.{key}", value, "a list of event topics, or [\"*\"] for all of them")
+
+
+def _tags(key: str, value: Any) -> dict[str, str]:
+    if isinstance(value, Mapping):
+        pairs: dict[Any, Any] = dict(value)
+        if all(isinstance(k, str) and isinstance(v, (str, int, float)) for k, v in pairs.items()):
+            return {k: str(v) for k, v in pairs.items()}
+    raise SettingsError(f"daskscope.{key}", value, "a mapping of texts to texts")
+
+
+OPTIONS = (
+    Option("server", "server", None, "URL", "Where to report; null looks for `daskscope serve` on 127.0.0.1:8790.", _url),
+    Option("token", "token", None, "", "Proves who reports; null takes the one of the server found on this machine.", _text),
+    Option("account", "account", None, "", "Whose clusters to list; null means the token's own account.", _account),
+    Option("data", "data", None, "folder", "Where the embedded server and the spool keep their files.", _folder),
+    Option("name", "name", None, "", "The cluster's name on the pages; null takes the scheduler's host and id.", _text),
+    Option("tags", "tags", {}, "", "Labels of the cluster, like {project: climate}.", _tags),
+    Option("analytics.disabled", "disabled", False, "", "Report nothing at all.", _switch),
+    Option("analytics.interval", "interval_s", "10s", "seconds", "Time between two messages.", _interval),
+    Option(
+        "analytics.computation.code.transmit", "code", True, "", "Send the user's code around `compute` calls.", _switch
+    ),
+    Option("analytics.exceptions.transmit", "exceptions", True, "", "Send texts and tracebacks of exceptions.", _switch),
+    Option(
+        "analytics.events.allow", "events", list(FAILURE_TOPICS), "topics",
+        'Which event topics to send; ["*"] for all, [] for none.', _topics,
+    ),
+)  # fmt: skip
+"""Every option there is. Anything else under `daskscope:` is warned about by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What is in force. The token never shows in its repr."""
+
+    server: str | None
+    token: str | None = field(repr=False)
+    account: str | None
+    data: str
+    name: str | None
+    tags: dict[str, str]
+    disabled: bool
+    interval_s: float
+    code: bool
+    exceptions: bool
+    events: tuple[str, ...]
+
+    def but(self, **changes: Any) -> Settings:
+        """A copy with the arguments of a call in place of what was configured; None changes nothing."""
+        given = {name: value for name, value in changes.items() if value is not None}
+        parsed = {o.field: o.parse(o.key, given.pop(o.field)) for o in OPTIONS if o.field in given}
+        return replace(self, **parsed, **given)
+
+
+def load() -> Settings:
+    """The settings in force in this process. Raises SettingsError that names key, value and what is allowed."""
+    configured: Mapping[str, Any] = dask.config.get("daskscope", None) or {}
+    if not isinstance(configured, Mapping):
+        raise SettingsError("daskscope", configured, "a mapping of the options in the documentation")
+    found = _flat(configured)
+    for key in found.keys() - {option.key for option in OPTIONS}:
+        close = difflib.get_close_matches(key, [option.key for option in OPTIONS], 1)
+        logger.warning("daskscope.%s is no option%s.", key, f"; did you mean daskscope.{close[0]}?" if close else "")
+    return Settings(**{o.field: o.parse(o.key, found.get(o.key, o.default)) for o in OPTIONS})
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in tree.items():
+        key = prefix + str(name).replace("_", "-")
+        if isinstance(value, Mapping) and key != "tags":
+            flat |= _flat(value, key + ".")
+        else:
+            flat[key] = value
+    return flat

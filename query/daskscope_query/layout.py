@@ -1,0 +1,67 @@
+"""Where things lie in the lake: the only file that knows paths.
+
+    open/<table>/day=<arrival day>/<name>.parquet                 small files of all accounts, only ever added
+    sealed/<table>/account=<a>/day=<day>/part-<n>.parquet         one day of one account, sorted by cluster, never changed
+    rollups/<rollup>/account=<a>/day=<day>/part-<n>.parquet       what team views need of a sealed day
+    code/account=<a>/<hash>                                       one piece of user code, encrypted
+
+A day is the UTC day on which the server received a message. Days up to the boundary are sealed, later ones are open.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+
+_DAY = re.compile(r"/day=(\d{4}-\d{2}-\d{2})/")
+_ACCOUNT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+def day_of(at: float) -> date:
+    """The UTC day of epoch seconds `at`."""
+    return datetime.fromtimestamp(at, UTC).date()
+
+
+def days(first: date, last: date) -> list[date]:
+    """All days from `first` to `last`, both included."""
+    return [first + timedelta(n) for n in range((last - first).days + 1)]
+
+
+def open_prefix(table: str, day: date) -> str:
+    return f"open/{table}/day={day:%Y-%m-%d}/"
+
+
+def open_key(table: str, day: date, name: str) -> str:
+    return f"{open_prefix(table, day)}{name}.parquet"
+
+
+def sealed_prefix(table: str, account: str, day: date | None = None) -> str:
+    return f"sealed/{table}/account={_safe(account)}/" + (f"day={day:%Y-%m-%d}/" if day else "")
+
+
+def sealed_key(table: str, account: str, day: date, part: int) -> str:
+    return f"{sealed_prefix(table, account, day)}part-{part}.parquet"
+
+
+def rollup_prefix(rollup: str, account: str) -> str:
+    return f"rollups/{rollup}/account={_safe(account)}/"
+
+
+def rollup_key(rollup: str, account: str, day: date, part: int) -> str:
+    return f"{rollup_prefix(rollup, account)}day={day:%Y-%m-%d}/part-{part}.parquet"
+
+
+def code_key(account: str, code_hash: str) -> str:
+    return f"code/account={_safe(account)}/{code_hash}"
+
+
+def day_in(key: str) -> date | None:
+    """The day that a key's path names, None if it names none."""
+    found = _DAY.search("/" + key)
+    return date.fromisoformat(found[1]) if found else None
+
+
+def _safe(account: str) -> str:
+    if not _ACCOUNT.fullmatch(account):
+        raise ValueError(f"{account!r} is no account name: 1 to 63 of a-z, 0-9 and '-'.")
+    return account
