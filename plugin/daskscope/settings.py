@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import dask.config
@@ -56,7 +56,9 @@ def _url(key: str, value: Any) -> str | None:
         return None
     parts = urlsplit(value) if isinstance(value, str) else None
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SettingsError(f"daskscope.{key}", value, "http://HOST:PORT, https://HOST, or null to look for a server here")
+        raise SettingsError(
+            f"daskscope.{key}", value, "http://HOST:PORT, https://HOST, or null to look for a server here"
+        )
     return value.rstrip("/")
 
 
@@ -101,7 +103,7 @@ def _topics(key: str, value: Any) -> tuple[str, ...]:
     items: list[Any] = list(value) if isinstance(value, (list, tuple)) else [None]
     if all(isinstance(item, str) for item in items):
         return tuple(items)
-    raise SettingsError(f"daskscope.{key}", value, "a list of event topics, or [\"*\"] for all of them")
+    raise SettingsError(f"daskscope.{key}", value, 'a list of event topics, or ["*"] for all of them')
 
 
 def _tags(key: str, value: Any) -> dict[str, str]:
@@ -113,19 +115,19 @@ def _tags(key: str, value: Any) -> dict[str, str]:
 
 
 OPTIONS = (
-    Option("server", "server", None, "URL", "Where to report; null looks for `daskscope serve` on 127.0.0.1:8790.", _url),
-    Option("token", "token", None, "", "Proves who reports; null takes the one of the server found on this machine.", _text),
-    Option("account", "account", None, "", "Whose clusters to list; null means the token's own account.", _account),
-    Option("data", "data", None, "folder", "Where the embedded server and the spool keep their files.", _folder),
-    Option("name", "name", None, "", "The cluster's name on the pages; null takes the scheduler's host and id.", _text),
+    Option("server", "server", None, "URL", "Where to report; null looks for `daskscope serve` on 127.0.0.1:8790.",
+    _url), Option("token", "token", None, "",
+    "Proves who reports; null takes the one of the server found on this machine.", _text), Option("account",
+    "account", None, "", "Whose clusters to list; null means the token's own account.", _account), Option("data",
+    "data", None, "folder", "Where the embedded server and the spool keep their files.", _folder), Option("name",
+    "name", None, "", "The cluster's name on the pages; null takes the scheduler's host and id.", _text),
     Option("tags", "tags", {}, "", "Labels of the cluster, like {project: climate}.", _tags),
     Option("analytics.disabled", "disabled", False, "", "Report nothing at all.", _switch),
-    Option("analytics.interval", "interval_s", "10s", "seconds", "Time between two messages.", _interval),
-    Option(
+    Option("analytics.interval", "interval_s", "10s", "seconds", "Time between two messages.", _interval), Option(
         "analytics.computation.code.transmit", "code", True, "", "Send the user's code around `compute` calls.", _switch
     ),
-    Option("analytics.exceptions.transmit", "exceptions", True, "", "Send texts and tracebacks of exceptions.", _switch),
-    Option(
+    Option("analytics.exceptions.transmit", "exceptions", True, "", "Send texts and tracebacks of exceptions.",
+    _switch), Option(
         "analytics.events.allow", "events", list(FAILURE_TOPICS), "topics",
         'Which event topics to send; ["*"] for all, [] for none.', _topics,
     ),
@@ -158,10 +160,10 @@ class Settings:
 
 def load() -> Settings:
     """The settings in force in this process. Raises SettingsError that names key, value and what is allowed."""
-    configured: Mapping[str, Any] = dask.config.get("daskscope", None) or {}
+    configured: object = dask.config.get("daskscope", None) or {}
     if not isinstance(configured, Mapping):
         raise SettingsError("daskscope", configured, "a mapping of the options in the documentation")
-    found = _flat(configured)
+    found = _flat(cast("Mapping[str, Any]", configured))
     for key in found.keys() - {option.key for option in OPTIONS}:
         close = difflib.get_close_matches(key, [option.key for option in OPTIONS], 1)
         logger.warning("daskscope.%s is no option%s.", key, f"; did you mean daskscope.{close[0]}?" if close else "")

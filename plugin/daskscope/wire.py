@@ -1,15 +1,17 @@
 """The message: what one plugin posts in one interval, and what the server answers.
 
-A message is JSON, compressed by zstd or gzip. It is columns rather than rows, integers rather than floats, and leaves out
-what is empty. Three kinds of fields, told apart because they heal differently when a message is lost:
+A message is JSON, compressed by zstd or gzip. It is columns rather than rows, integers rather than floats, and leaves
+out what is empty. Three kinds of fields, told apart because they heal differently when a message is lost:
 
 - gauges (`totals`, `workers`): true at `made_at_ms`, replaced by the next message;
 - running snapshots (`groups`, `computations`): complete each time they change, so the newest one wins;
-- things that happen once (`identity`, `codes`, `exceptions`, `events`): numbered, sent until a message with them is acknowledged.
+- things that happen once (`identity`, `codes`, `exceptions`, `events`): numbered, sent until a message with them is
+acknowledged.
 
-A message is identified by (cluster, boot, seq). `boot` starts with the time, so (boot, seq) sorts in the order of making.
-Times are epoch milliseconds of the scheduler's clock (`_ms`), durations microseconds (`_us`), sizes bytes (`_bytes`) unless
-a name ends in `_mib`, `_kib_s` or `_pct`. Unknown fields are ignored, so a newer plugin may post to an older server.
+A message is identified by (cluster, boot, seq). `boot` starts with the time, so (boot, seq) sorts in the order of
+making. Times are epoch milliseconds of the scheduler's clock (`_ms`), durations microseconds (`_us`), sizes bytes
+(`_bytes`) unless a name ends in `_mib`, `_kib_s` or `_pct`. Unknown fields are ignored, so a newer plugin may post to
+an older server.
 """
 
 from __future__ import annotations
@@ -149,6 +151,9 @@ class Frame:
     """Hash of the text."""
     file: str
     line: int
+    """Line in the file that made the call."""
+    line_in_code: int = 1
+    """The same line counted within the text, from 1."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -249,7 +254,8 @@ class Reply:
 
 
 def encode(message: Message) -> bytes:
-    """JSON of a message in UTF-8, fields at their default left out; a lone surrogate becomes `?`, for it has no UTF-8."""
+    """JSON of a message in UTF-8, fields at their default left out; a lone surrogate becomes `?`, for it has no
+    UTF-8."""
     text = json.dumps(message, default=_lean, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return text.encode("utf-8", "replace")
 

@@ -146,7 +146,7 @@ GROUPS = Table(
     ),
 )  # fmt: skip
 
-FRAME = pa.struct([("code", pa.string()), ("file", pa.string()), ("line", pa.int32())])
+FRAME = pa.struct([("code", pa.string()), ("file", pa.string()), ("line", pa.int32()), ("line_in_code", pa.int32())])
 
 COMPUTATIONS = Table(
     "computations", "Computations: the last snapshot of each.", ("account", "cluster", "boot", "no"),
@@ -155,7 +155,7 @@ COMPUTATIONS = Table(
         Column("no", SMALL, "", "Number of the computation in its boot."),
         Column("start_at", MOMENT, "", "When the scheduler got the first graph."),
         Column("stop_at", MOMENT, "", "When the last task ended, null while it runs."),
-        Column("code", pa.list_(pa.list_(FRAME)), "", "For each call, its frames: hash, file, line."),
+        Column("code", pa.list_(pa.list_(FRAME)), "", "For each call, its frames: hash, file, line, line within the code."),
     ),
 )  # fmt: skip
 

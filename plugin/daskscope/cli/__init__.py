@@ -1,0 +1,115 @@
+"""The commands `daskscope ...`, the same as `dask scope ...`. Of third parties only click is imported until one runs.
+
+Exit codes: 0 done, 1 failure, 2 wrong use, 3 not logged in or not allowed, 4 not found, 5 server unreachable,
+130 interrupted. What was asked for goes to stdout, everything else to stderr.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from typing import Any
+
+import click
+
+from daskscope.errors import (
+    DaskscopeError,
+    NotFound,
+    NotLoggedIn,
+    PermissionDenied,
+    ServerUnreachable,
+    SettingsError,
+)
+
+COMMANDS = {
+    "clusters": "daskscope.cli.lists:clusters",
+    "computations": "daskscope.cli.lists:computations",
+    "events": "daskscope.cli.lists:events",
+    "exceptions": "daskscope.cli.lists:exceptions",
+    "version": "daskscope.cli.version:version",
+}
+"""The commands of the base install, loaded when they are asked for."""
+
+GROUP = "daskscope.commands"
+"""Entry points of the commands that need an extra of the same name as the command."""
+
+EXIT_CODES: dict[type[DaskscopeError], int] = {
+    SettingsError: 2,
+    NotLoggedIn: 3,
+    PermissionDenied: 3,
+    NotFound: 4,
+    ServerUnreachable: 5,
+}
+"""Error to exit code; any other is 1."""
+
+
+class LazyGroup(click.Group):
+    """Loads each command when it is asked for, and turns daskscope's errors into messages and exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(COMMANDS.keys() | {point.name for point in importlib.metadata.entry_points(group=GROUP)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        if cmd_name in COMMANDS:
+            module, _, name = COMMANDS[cmd_name].partition(":")
+            return getattr(importlib.import_module(module), name)
+        for point in importlib.metadata.entry_points(group=GROUP, name=cmd_name):
+            try:
+                return point.load()
+            except ModuleNotFoundError as error:
+                return _missing(cmd_name, error)
+        return None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(130)
+        except DaskscopeError as error:
+            raise Failure(error) from error
+        except ModuleNotFoundError as error:
+            if (command := ctx.invoked_subcommand or "") in COMMANDS:
+                raise
+            raise click.ClickException(_how_to_install(command, error)) from error
+
+
+class Failure(click.ClickException):
+    """A DaskscopeError as click shows it: its message on stderr, an exit code of its kind, no traceback."""
+
+    def __init__(self, error: DaskscopeError) -> None:
+        super().__init__(str(error))
+        self._error = error
+
+    @property
+    def exit_code(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - click reads it on the instance
+        return next((code for kind, code in EXIT_CODES.items() if isinstance(self._error, kind)), 1)
+
+
+def _missing(command: str, error: ModuleNotFoundError) -> click.Command:
+    sentence = _how_to_install(command, error)
+
+    def tell() -> None:
+        raise click.ClickException(sentence)
+
+    # Whatever arguments follow, the sentence is the answer.
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+    hint = f"Needs more: pip install 'daskscope[{command}]'."
+    return click.Command(command, callback=tell, short_help=hint, context_settings=anything, add_help_option=False)
+
+
+def _how_to_install(command: str, error: ModuleNotFoundError) -> str:
+    if (error.name or "daskscope").partition(".")[0].startswith("daskscope"):
+        raise error  # Our own module: not an extra that is missing but a fault.
+    return f"`daskscope {command}` needs the package {error.name}: pip install 'daskscope[{command}]'"
+
+
+@click.group(
+    cls=LazyGroup, name="scope", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88}
+)
+def scope() -> None:
+    """Every Dask cluster your team ever ran: did it finish, what failed, what took the time."""
+
+
+def main() -> None:
+    """The console script."""
+    scope(prog_name="daskscope")

@@ -1,0 +1,130 @@
+"""Computations and the code that started them.
+
+`Scheduler.computations` keeps the last 100; the watch puts a longer plain deque in its place (see
+`scheduler_plugin`), so that one read an interval misses none. A new graph joins the last computation unless the
+scheduler is idle, so only the last one known can grow. The stop is our own: Dask's is 0 when every task failed, and
+moves while groups run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from daskscope import wire
+from daskscope.collect.groups import GroupReader
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
+    from distributed.client import SourceCode
+    from distributed.scheduler import Computation
+
+MAX_CODE_BYTES = 64 << 10
+"""A longer piece of code is cut there and ends in a line that says so: a whole generated script is nobody's snippet."""
+MAX_KNOWN_CODES = 10_000
+
+
+@dataclass(slots=True)
+class Live:
+    """A computation that may still change."""
+
+    no: int
+    computation: Computation
+    n_groups: int = 0
+    code: tuple[tuple[SourceCode, ...], ...] = ()
+    stop_ms: int | None = None
+    sent: bool = False
+
+
+class ComputationReader:
+    """Finds new computations, hands their groups to the group reader, and tells when each has stopped."""
+
+    def __init__(self, scheduler: Scheduler, groups: GroupReader, *, transmit_code: bool) -> None:
+        self._scheduler, self._groups, self._transmit_code = scheduler, groups, transmit_code
+        self._live: dict[int, Live] = {}
+        self._last: Live | None = None
+        self._known_codes: dict[str, None] = {}
+        self.n_computations = 0
+
+    def resend(self) -> None:
+        """Send code and what is still live again: a message with them was lost."""
+        self._known_codes.clear()
+        for live in self._live.values():
+            live.sent = False
+
+    def discover(self) -> None:
+        """Follow new computations and the groups that any of them gained."""
+        fresh: list[Computation] = []
+        for computation in reversed(self._scheduler.computations):
+            if self._last and computation is self._last.computation:
+                break
+            fresh.append(computation)
+        grown = [self._last] if self._last else []
+        for computation in reversed(fresh):
+            live = Live(self.n_computations, computation)
+            self._live[live.no] = self._last = live
+            self.n_computations += 1
+            grown.append(live)
+        for live in grown:
+            if len(live.computation.groups) != live.n_groups:
+                live.n_groups = len(live.computation.groups)
+                for group in live.computation.groups:
+                    self._groups.track(group, live.no)
+
+    def read(self, now_s: float) -> tuple[list[wire.Computation], list[wire.Code]]:
+        """Snapshots of the computations that changed, and code not sent before. Called after the groups were read."""
+        snapshots: list[wire.Computation] = []
+        codes: dict[str, wire.Code] = {}
+        for live in list(self._live.values()):
+            stop_ms = self._stop_ms(live, now_s)
+            code = tuple(live.computation.code) if self._transmit_code else ()
+            if not live.sent or stop_ms != live.stop_ms or code != live.code:
+                live.stop_ms, live.code, live.sent = stop_ms, code, True
+                snapshots.append(self._snapshot(live, codes))
+            if self._is_over(live):
+                del self._live[live.no]
+                self._groups.progress.pop(live.no, None)
+        return snapshots, list(codes.values())
+
+    def _stop_ms(self, live: Live, now_s: float) -> int | None:
+        progress = self._groups.progress[live.no]
+        if progress.n_open:
+            return None
+        if progress.stop_s:
+            return round(progress.stop_s * 1e3)
+        if live.stop_ms is not None:
+            return live.stop_ms
+        # No task of its own succeeded: either all failed, or its tasks went into groups of an earlier computation,
+        # which Dask does not attribute to this one. It has stopped when nothing is left to do.
+        return None if not live.n_groups and self._groups.n_active else round(now_s * 1e3)
+
+    def _is_over(self, live: Live) -> bool:
+        nothing_follows = not self._groups.progress[live.no].n_followed
+        return live.stop_ms is not None and nothing_follows and live is not self._last
+
+    def _snapshot(self, live: Live, codes: dict[str, wire.Code]) -> wire.Computation:
+        calls = [[self._frame(source, codes) for source in call] for call in live.code]
+        start_ms = round(live.computation.start * 1e3)
+        stop_ms = None if live.stop_ms is None else max(live.stop_ms, start_ms)
+        return wire.Computation(no=live.no, start_ms=start_ms, stop_ms=stop_ms, code=calls)
+
+    def _frame(self, source: SourceCode, codes: dict[str, wire.Code]) -> wire.Frame:
+        text = _cut(source.code)
+        code_hash = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+        if code_hash not in self._known_codes:
+            codes[code_hash] = wire.Code(hash=code_hash, text=text)
+            self._known_codes[code_hash] = None
+            if len(self._known_codes) > MAX_KNOWN_CODES:
+                del self._known_codes[next(iter(self._known_codes))]
+        return wire.Frame(
+            code=code_hash, file=source.filename, line=source.lineno_frame, line_in_code=source.lineno_relative + 1
+        )
+
+
+def _cut(text: str) -> str:
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) <= MAX_CODE_BYTES:
+        return encoded.decode()
+    kept = encoded[:MAX_CODE_BYTES].decode("utf-8", "ignore")
+    return f"{kept}\n# ... daskscope cut {len(encoded) - MAX_CODE_BYTES} bytes of this source here"

@@ -1,0 +1,77 @@
+"""Who a cluster is: read once, when the watch starts."""
+
+from __future__ import annotations
+
+import getpass
+import platform
+import socket
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from daskscope import __version__, wire
+from daskscope.settings import Settings
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
+
+PACKAGES = ("dask", "distributed", "msgpack", "cloudpickle", "tornado", "toolz", "numpy", "pandas", "pyarrow", "lz4")
+"""Those that `distributed.versions` compares between scheduler and workers, and what dataframes stand on.
+
+Their metadata is read instead of asking `distributed.versions`, which imports each of them: numpy and pandas take
+longer to import than a scheduler may be held up.
+"""
+
+
+def cluster_uuid(scheduler_id: str) -> str:
+    """The 32 hex digits of a scheduler's id, `Scheduler-<uuid>`: they name the cluster everywhere."""
+    return scheduler_id.removeprefix("Scheduler-").replace("-", "").lower()
+
+
+def read_identity(scheduler: Scheduler, settings: Settings) -> wire.Identity:
+    host = socket.gethostname()
+    return wire.Identity(
+        scheduler_id=scheduler.id,
+        name=settings.name or f"{host}-{cluster_uuid(scheduler.id)[:8]}",
+        user=_user(),
+        host=host,
+        address=scheduler.address,
+        dashboard=_dashboard(scheduler),
+        started_at_ms=round(scheduler.time_started * 1e3),
+        python=platform.python_version(),
+        versions=_versions(),
+        platform=f"{platform.system()} {platform.release()} {platform.machine()}",
+        tags=settings.tags,
+        plugin_version=__version__,
+    )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return "unknown"
+
+
+def _versions() -> dict[str, str]:
+    # A package that was imported answers at once; the others are looked up on disk.
+    found: dict[str, str] = {}
+    for package in PACKAGES:
+        module = sys.modules.get(package)
+        version = getattr(module, "__version__", None) if module else None
+        try:
+            found[package] = str(version or metadata.version(package))
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _dashboard(scheduler: Scheduler) -> str | None:
+    service = scheduler.services.get("dashboard")
+    port = getattr(service, "port", None)
+    if port is None:
+        return None
+    from distributed.utils import format_dashboard_link, get_ip
+
+    host = scheduler.ip or get_ip()
+    return format_dashboard_link(host, port)

@@ -1,0 +1,83 @@
+"""The cluster as a whole: gauges, and running totals that only grow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from daskscope import wire
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
+
+
+class TotalsReader:
+    """Reads gauges in O(workers + prefixes) and integrates threads over time."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._n_changes = 0
+        self._n_threads = 0
+        self._until_s: float | None = None
+        self._thread_s = 0.0
+        self._peak_memory_bytes = 0
+        self._peak_workers = 0
+
+    def read(self, workers: wire.Workers, now_s: float) -> wire.Totals:
+        scheduler = self._scheduler
+        limits = sum(state.memory_limit or 0 for state in scheduler.workers.values())
+        memory_bytes = managed_bytes = spilled_bytes = held_bytes = processing = 0
+        for state in scheduler.workers.values():
+            memory = state.memory
+            memory_bytes += memory.process
+            managed_bytes += memory.managed
+            spilled_bytes += memory.spilled
+            held_bytes += state.nbytes
+            processing += len(state.processing)
+        waiting = in_memory = erred = 0
+        for prefix in scheduler.task_prefixes.values():
+            states = prefix.states  # 2024.1 leaves out states that have no tasks
+            waiting += states.get("waiting", 0)
+            in_memory += states.get("memory", 0)
+            erred += states.get("erred", 0)
+        n_workers = len(workers.address)
+        self._peak_memory_bytes = max(self._peak_memory_bytes, memory_bytes)
+        self._peak_workers = max(self._peak_workers, n_workers)
+        timeout_s = scheduler.idle_timeout
+        idle_since = scheduler.idle_since
+        return wire.Totals(
+            n_workers=n_workers,
+            n_threads=sum(workers.n_threads),
+            n_clients=len(scheduler.clients.keys() - {"fire-and-forget"}),
+            memory_bytes=memory_bytes,
+            managed_bytes=managed_bytes,
+            spilled_bytes=spilled_bytes,
+            memory_limit_bytes=limits,
+            waiting=waiting,
+            queued=len(scheduler.queued),
+            no_worker=len(scheduler.unrunnable),
+            processing=processing,
+            in_memory=in_memory,
+            erred=erred,
+            held_bytes=held_bytes,
+            idle_since_ms=round(idle_since * 1e3) if idle_since else None,
+            idle_timeout_us=round(timeout_s * 1e6) if timeout_s else None,
+            thread_us=round(self._integrate(now_s) * 1e6),
+            peak_memory_bytes=self._peak_memory_bytes,
+            peak_workers=self._peak_workers,
+        )
+
+    def _integrate(self, now_s: float) -> float:
+        """Thread-seconds offered since the scheduler started, from Dask's own history of changes: O(new changes)."""
+        history = self._scheduler.total_nthreads_history
+        for at_s, n_threads in history[self._n_changes :]:
+            self._advance(at_s)
+            self._n_threads = n_threads
+        self._n_changes = len(history)
+        self._advance(now_s)
+        return self._thread_s
+
+    def _advance(self, to_s: float) -> None:
+        if self._until_s is not None:
+            # The clock may be set back: then no time has passed, rather than a negative one.
+            self._thread_s += max(to_s - self._until_s, 0.0) * self._n_threads
+        self._until_s = to_s

@@ -1,0 +1,159 @@
+"""One server, one account: authorised GETs of the HTTP API, its pages and its errors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+
+from daskscope import settings
+from daskscope.discovery import PORT, Server, find_server, is_loopback, rendezvous
+from daskscope.errors import (
+    DaskscopeError,
+    NotFound,
+    NotLoggedIn,
+    PermissionDenied,
+    ServerError,
+    ServerUnreachable,
+    SettingsError,
+)
+from daskscope.records import Records
+
+logger = logging.getLogger("daskscope")
+
+PAGE = 100
+"""Records asked for at a time."""
+
+_ERRORS: Mapping[int, type[DaskscopeError]] = {401: NotLoggedIn, 403: PermissionDenied, 404: NotFound}
+"""HTTP status to error; any other that is not 2xx is a ServerError."""
+
+
+class Connection:
+    """An HTTP client bound to one server and account; close it, or use it in `with`.
+
+    Without an account it asks the server, once, whose the token is. Redirects are not followed, so that the token
+    goes nowhere but to the server that the user named.
+    """
+
+    def __init__(self, account: str | None = None) -> None:
+        configured = settings.load()
+        self._account = configured.but(account=account).account
+        self._data = configured.data
+        server = find_server(configured)
+        if server is None:
+            raise ServerUnreachable(
+                f"No server: daskscope.server is not set and no `daskscope serve` runs here "
+                f"(looked for {rendezvous(configured.data, PORT)}). "
+                "Start one with `daskscope serve`, or set daskscope.server to its address."
+            )
+        self.server: Server = server
+        self._http = httpx.Client(
+            base_url=server.url + "/api/v1",
+            headers={"Authorization": f"Bearer {server.token}"} if server.token else {},
+            timeout=httpx.Timeout(60, connect=5),
+            follow_redirects=False,
+            # A proxy is for the world outside: what is for this machine stays on it.
+            trust_env=not is_loopback(server.url),
+        )
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    @property
+    def account(self) -> str:
+        """The account that is asked about."""
+        if self._account is None:
+            self._account = str(self.get("/whoami", {})["account"])
+        return self._account
+
+    def get(self, path: str, query: Mapping[str, Any]) -> dict[str, Any]:
+        """The JSON object at a path under `/api/v1`; query parameters that are None are left out."""
+        try:
+            response = self._http.get(path, params={key: value for key, value in query.items() if value is not None})
+        except httpx.TransportError as error:
+            raise ServerUnreachable(
+                f"No answer from {self.server.url} ({error or type(error).__name__}). "
+                "Is it running (`daskscope serve`), and is daskscope.server its address?"
+            ) from error
+        except httpx.RequestError as error:
+            raise ServerError(f"{self.server.url} sent an answer that cannot be read: {error}.") from error
+        if not response.is_success:
+            raise self._error(response)
+        return self._object(response)
+
+    def records(self, path: str, query: Mapping[str, Any], limit: int | None, columns: tuple[str, ...], *, page: str
+                ) -> Records:  # fmt: skip
+        """All records of a list under the account, page after page, or the first `limit` of them."""
+        if limit is not None and limit < 1:
+            raise SettingsError("limit", limit, "1 or more, or None for all")
+        link = f"{self.server.url}/{self.account}/{page}"
+        shown = {key: value for key, value in query.items() if value is not None}
+        found = Records(columns=columns, url=f"{link}?{urlencode(shown)}" if shown else link)
+        skipped: set[str] = set()
+        cursor: str | None = None
+        while limit is None or len(found) < limit:
+            size = PAGE if limit is None else min(PAGE, limit - len(found))
+            answer = self.get(f"/{self.account}{path}", {**query, "limit": size, "cursor": cursor})
+            found.extend(answer["items"])
+            skipped.update(answer.get("skipped") or ())
+            before, cursor = cursor, answer.get("cursor")
+            if cursor is None:
+                break
+            if cursor == before:
+                raise ServerError(
+                    f"{self.server.url} sent the same page of {path} twice: this is a fault of the server."
+                )
+        if skipped:
+            names = ", ".join(sorted(skipped))
+            logger.warning("Records are missing: the server could not read %d files (%s).", len(skipped), names)
+        return found
+
+    def _object(self, response: httpx.Response) -> dict[str, Any]:
+        try:
+            answer = response.json()
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise ServerError(
+                f"{self.server.url} answered HTTP {response.status_code} with something that is not the API's JSON: "
+                "is it a daskscope server?"
+            )
+        found: dict[str, Any] = answer
+        return found
+
+    def _error(self, response: httpx.Response) -> DaskscopeError:
+        status = response.status_code
+        if response.is_redirect:
+            target = response.headers.get("Location", "?")
+            return ServerError(
+                f"{self.server.url} redirects to {target}, which is not followed, for the token is not for it. "
+                "If that is the server, set daskscope.server to it."
+            )
+        try:
+            message = str(self._object(response)["error"]["message"])
+        except (DaskscopeError, KeyError, TypeError):
+            message = f"{self.server.url} answered HTTP {status} {response.reason_phrase}."
+        if status == 401:
+            message += f" {self._where()}"
+        return _ERRORS.get(status, ServerError)(message)
+
+    def _where(self) -> str:
+        places = "daskscope.token in Dask's configuration, DASK_DASKSCOPE__TOKEN"
+        if is_loopback(self.server.url):
+            port = httpx.URL(self.server.url).port or 80
+            places += f", {rendezvous(self._data, port)}"
+        if self.server.token:
+            return f"The token for {self.server.url} came from one of: {places}."
+        return f"No token for {self.server.url} was found; looked at: {places}."

@@ -1,0 +1,203 @@
+"""`register()`: from the user's process to the scheduler, and back with where the cluster can be seen."""
+
+from __future__ import annotations
+
+import html
+import logging
+import socket
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from distributed import Client, Scheduler
+from distributed.comm.addressing import get_address_host
+
+from daskscope import settings as options
+from daskscope.collect.identity import cluster_uuid
+from daskscope.discovery import find_server, is_loopback
+from daskscope.errors import DaskscopeError, NotOnScheduler
+from daskscope.scheduler_plugin import Starter, start_watch
+from daskscope.settings import Settings
+from daskscope.watch import EXTENSION
+
+if TYPE_CHECKING:
+    from distributed.core import Server
+
+logger = logging.getLogger("distributed.daskscope")
+
+RECIPE = (
+    "Install it in the scheduler's environment or image; for a try, let Dask do it and register again: "
+    "`from dask.distributed import PipInstall; client.register_plugin(PipInstall(['daskscope']))`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A cluster that reports. Shows as one sentence, with a link in a notebook."""
+
+    cluster: str
+    """The cluster's UUID, 32 hex digits; `Scheduler-<uuid>` is the scheduler's id."""
+    server: str | None
+    """The server it reports to; None if it keeps a spool, or reports nothing."""
+    spool: str | None = None
+    """Folder on the scheduler's machine that keeps the messages where there is no server."""
+
+    @property
+    def url(self) -> str | None:
+        """The page of the cluster; it is there from the first message on."""
+        return f"{self.server}/c/{self.cluster}" if self.server else None
+
+    def __str__(self) -> str:
+        if self.url:
+            return f"daskscope: this cluster can be seen at {self.url}"
+        if self.spool:
+            return (
+                f"daskscope: no server found, so this cluster's story is kept in {self.spool} on the scheduler's "
+                "machine. Run `daskscope serve` there, now or later, to see it."
+            )
+        return "daskscope: reporting is disabled (daskscope.analytics.disabled)."
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        link = html.escape(self.url or "")
+        return f'daskscope: <a href="{link}">{link}</a>' if link else html.escape(str(self))
+
+
+_registrations: WeakKeyDictionary[Client, Registration] = WeakKeyDictionary()
+
+
+def register(
+    client: Client | None = None,
+    *,
+    account: str | None = None,
+    server: str | None = None,
+    token: str | None = None,
+    name: str | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> Registration | Awaitable[Registration]:
+    """Let the cluster of `client` (the current one if None) report from now on.
+
+    Settings are read here, in the user's process; arguments win over them. A second call returns the same registration.
+    With an asynchronous client the result is to be awaited.
+
+    Raises SettingsError for a setting that cannot be used, NotOnScheduler if daskscope is not installed where the
+    scheduler runs, DaskscopeError if there is no client. A server that cannot be reached raises nothing: messages are
+    kept and tried again.
+    """
+    if client is None:
+        try:
+            client = Client.current()
+        except ValueError as error:
+            raise DaskscopeError("There is no Dask client to register: create one first, `Client(...)`.") from error
+    settings = options.load().but(account=account, server=server, token=token, name=name, tags=tags)
+    return client.sync(_register, client, settings)
+
+
+async def _register(client: Client, settings: Settings) -> Registration:
+    known = _registrations.get(client)
+    scheduler: Any = client.scheduler
+    scheduler_id: str = (await scheduler.identity())["id"]
+    if known is not None and known.cluster == cluster_uuid(scheduler_id):
+        return known
+    if settings.disabled:
+        registration = Registration(cluster_uuid(scheduler_id), None)
+    else:
+        registration = await _send(client, _resolved(settings, client))
+        _registrations[client] = registration
+    print(registration)  # noqa: T201  # what the user called this for
+    return registration
+
+
+async def _send(client: Client, settings: Settings) -> Registration:
+    try:
+        await _register_plugin(client, Starter(settings))
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "daskscope":
+            raise
+        raise NotOnScheduler(f"daskscope is not installed on the scheduler at {_address(client)}. {RECIPE}") from error
+    try:
+        found: dict[str, Any] = await getattr(client.scheduler, EXTENSION)()
+    except AttributeError as error:
+        raise DaskscopeError("daskscope could not start on the scheduler: its log says why.") from error
+    return Registration(found["cluster"], found["server"], found["spool"])
+
+
+async def _register_plugin(client: Client, plugin: Starter) -> None:
+    old: Any = client
+    if hasattr(client, "register_plugin"):  # since 2023.9.2
+        await client.register_plugin(plugin)  # type: ignore[misc]  # awaitable when called on the client's own loop
+    else:
+        await old.register_scheduler_plugin(plugin)
+
+
+def _resolved(settings: Settings, client: Client) -> Settings:
+    """Settings as the scheduler needs them: a server and a token that can only ingest, or neither."""
+    found = find_server(settings)
+    if found is None:
+        return settings.but(name=settings.name or _name(client))
+    if is_loopback(found.url) and not _is_here(_address(client)):
+        logger.warning(
+            "daskscope: the server %s is on this machine, where the scheduler at %s cannot reach it: start "
+            "`daskscope serve --host` on an address that it can, and set daskscope.server.",
+            found.url,
+            _address(client),
+        )
+    return settings.but(server=found.url, token=found.ingest_token, name=settings.name or _name(client))
+
+
+def _name(client: Client) -> str | None:
+    """A name that somebody gave the cluster; the random ones of LocalCluster say nothing."""
+    name: object = getattr(client.cluster, "name", None)
+    return name if isinstance(name, str) and name and not _is_random(name) else None
+
+
+def _is_random(name: str) -> bool:
+    return len(name) == 8 and all(letter in "0123456789abcdef" for letter in name)
+
+
+def _address(client: Client) -> str:
+    return str(client.scheduler.address) if client.scheduler else "?"
+
+
+def _is_here(address: str) -> bool:
+    """Whether a scheduler's address is on this machine."""
+    if address.startswith("inproc://"):
+        return True
+    host = get_address_host(address)
+    if is_loopback(f"tcp://{host}"):
+        return True
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind((host, 0))  # only an address of this machine can be bound
+    except OSError:
+        return False
+    return True
+
+
+async def dask_setup(server: Server | Client) -> None:
+    """What Dask calls: `--preload daskscope` with the scheduler, `distributed.client.preload` with the client.
+
+    Never raises: a preload that fails keeps a scheduler from starting.
+    """
+    try:
+        if isinstance(server, Client):
+            await _register(server, options.load())
+        elif isinstance(server, Scheduler):
+            watch_here(server)
+    except Exception as error:  # noqa: BLE001  # host first
+        logger.warning("daskscope is off: %s: %s", type(error).__name__, error)
+
+
+def watch_here(scheduler: Scheduler) -> None:
+    """Watch a scheduler in this process, by the settings of this process."""
+    settings = options.load()
+    found = None if settings.disabled else find_server(settings)
+    if found is not None:
+        settings = settings.but(server=found.url, token=found.ingest_token)
+    start_watch(scheduler, settings)
+    where = Registration(cluster_uuid(scheduler.id), settings.server)
+    if not settings.disabled and settings.server is None:
+        where = Registration(where.cluster, None, settings.data)
+    logger.info("%s", where)

@@ -1,0 +1,181 @@
+"""The thread that brings messages to the server, and what happens when it cannot.
+
+The scheduler's loop hands a message over and is done. Here it is encoded once, kept until the server has it, and
+tried again with growing pauses. The buffer is bounded in number and bytes; what does not fit is dropped oldest first
+and counted, and the count travels with every later message. Nothing here raises outwards.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from daskscope import wire
+from daskscope.transport import Outcome, Transport
+
+MAX_MESSAGES = 360
+"""An hour at the usual pace."""
+MAX_BYTES = 16 << 20
+BACKOFF_BASE_S = 1.0
+BACKOFF_CAP_S = 60.0
+PROBE_S = 600.0
+"""With a token that the server denies, one message is tried so often: somebody may mend it."""
+CLOSE_S = 5.0
+CLOSING_TRIES = 2
+"""When the scheduler closes, a server that fails so often in a row is given up at once: nobody waits for it."""
+QUIET_S = 60.0
+
+logger = logging.getLogger("distributed.daskscope")
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A message as it will be sent, however often."""
+
+    name: str
+    body: bytes
+    encoding: wire.Encoding
+
+
+class Sender:
+    """`put` from the scheduler's loop, `close` once; the thread starts at once, for none can start at interpreter
+    exit."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        on_reply: Callable[[wire.Reply], None],
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._transport, self._on_reply = transport, on_reply
+        self._monotonic, self._jitter = monotonic, jitter
+        self._inbox: deque[wire.Message] = deque()
+        self._parcels: deque[Parcel] = deque()
+        self._n_bytes = 0
+        self._wake = threading.Condition()
+        self._closing = False
+        self._not_before = 0.0
+        self._n_failures = 0
+        self._quiet_until = 0.0
+        self._pid = os.getpid()
+        self.lost: Counter[str] = Counter()
+        """Messages dropped so far, by reason."""
+        self._thread = threading.Thread(target=self._run, name="daskscope-sender", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def put(self, message: wire.Message) -> None:
+        """Take a message over. Returns at once; in a forked child it does nothing."""
+        if os.getpid() != self._pid:
+            return
+        with self._wake:
+            self._inbox.append(message)
+            if len(self._inbox) > MAX_MESSAGES:
+                self._inbox.popleft()
+                self.lost["buffer-full"] += 1
+            self._wake.notify()
+
+    def close(self, timeout_s: float = CLOSE_S) -> None:
+        """Send what is left, for at most `timeout_s`; then leave it and say how much it was."""
+        if os.getpid() != self._pid or not self._thread.is_alive():
+            return
+        with self._wake:
+            self._closing = True
+            self._not_before, self._n_failures = 0.0, 0
+            self._wake.notify()
+        self._thread.join(timeout_s)
+        left = len(self._inbox) + len(self._parcels)
+        if left:
+            logger.warning("daskscope: %d messages could not be delivered before the scheduler closed.", left)
+
+    def _run(self) -> None:
+        try:
+            while self._step():
+                pass
+        finally:
+            self._transport.close()
+
+    def _step(self) -> bool:
+        """Wait for something to do and do it; False once there is nothing more to do ever."""
+        with self._wake:
+            while not self._inbox:
+                pause_s = self._pause_s()
+                if pause_s == 0:
+                    break
+                if self._closing and (pause_s is None or self._n_failures >= CLOSING_TRIES):
+                    return False
+                self._wake.wait(pause_s)
+            fresh = list(self._inbox)
+            self._inbox.clear()
+        for message in fresh:
+            self._pack(message)
+        if self._parcels and self._monotonic() >= self._not_before:
+            parcel = self._parcels[0]
+            self._settle(parcel, self._transport.deliver(parcel.name, parcel.body, parcel.encoding))
+        return True
+
+    def _pause_s(self) -> float | None:
+        """How long until the next attempt; None if there is nothing to send."""
+        if not self._parcels:
+            return None
+        return max(self._not_before - self._monotonic(), 0.0)
+
+    def _pack(self, message: wire.Message) -> None:
+        try:
+            body, encoding = wire.compress(wire.encode(message))
+        except (ValueError, TypeError) as error:
+            self._drop("not-encodable", f"{type(error).__name__}: {error}")
+            return
+        if len(body) > wire.MAX_BODY_BYTES:
+            self._drop("too-large", f"{len(body)} bytes")
+            return
+        self._parcels.append(Parcel(f"{message.cluster}-{message.boot}-{message.seq:08d}", body, encoding))
+        self._n_bytes += len(body)
+        while len(self._parcels) > MAX_MESSAGES or self._n_bytes > MAX_BYTES:
+            self._n_bytes -= len(self._parcels.popleft().body)
+            self.lost["buffer-full"] += 1
+
+    def _settle(self, parcel: Parcel, outcome: Outcome) -> None:
+        if outcome.verdict == "kept":
+            self._done(parcel)
+            if outcome.reply is not None:
+                self._on_reply(outcome.reply)
+        elif outcome.verdict == "refused":
+            self._done(parcel)
+            self._drop("refused", outcome.reason)
+        else:
+            self._n_failures += 1
+            self._not_before = self._monotonic() + self._backoff_s(outcome)
+            self._warn("not reported for now, the workload goes on: %s.", outcome.reason)
+
+    def _done(self, parcel: Parcel) -> None:
+        self._parcels.popleft()
+        self._n_bytes -= len(parcel.body)
+        self._n_failures = 0
+
+    def _backoff_s(self, outcome: Outcome) -> float:
+        if self._closing:
+            return self._jitter() * BACKOFF_BASE_S
+        if outcome.verdict == "denied":
+            return PROBE_S
+        ceiling_s = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2 ** min(self._n_failures, 10))
+        return max(outcome.wait_s, self._jitter() * ceiling_s)
+
+    def _drop(self, reason: str, why: str) -> None:
+        self.lost[reason] += 1
+        self._warn("a message was dropped: %s.", why)
+
+    def _warn(self, text: str, why: str) -> None:
+        """One warning a minute at most."""
+        if self._monotonic() >= self._quiet_until:
+            self._quiet_until = self._monotonic() + QUIET_S
+            logger.warning("daskscope: " + text, why)

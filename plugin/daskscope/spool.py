@@ -1,0 +1,52 @@
+"""Messages kept on disk where no server was found: `daskscope serve` of the same user takes them in.
+
+One file a message, `<cluster>-<boot>-<seq>.zst.msg` (or `.gz.msg`): the body as it would have been posted. A file
+appears under its name only when it is whole. Files are readable by their owner alone.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from daskscope import wire
+from daskscope.transport import Outcome
+
+MAX_BYTES = 64 << 20
+"""A full spool takes no more: what is new is dropped and counted, for the start of a story is worth more than its
+middle."""
+SUFFIXES: dict[wire.Encoding, str] = {"zstd": ".zst.msg", "gzip": ".gz.msg"}
+
+
+def folder(data: str) -> Path:
+    """Where the spool of a user lies, under their data folder."""
+    return Path(data) / "spool"
+
+
+class Spool:
+    """The transport that writes files instead of posting."""
+
+    def __init__(self, directory: Path, max_bytes: int = MAX_BYTES) -> None:
+        self._directory, self._max_bytes = directory, max_bytes
+
+    def deliver(self, name: str, body: bytes, encoding: wire.Encoding) -> Outcome:
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self._size() + len(body) > self._max_bytes:
+                return Outcome("refused", f"the spool in {self._directory} holds {self._max_bytes >> 20} MiB already")
+            final = self._directory / f"{name}{SUFFIXES[encoding]}"
+            draft = final.with_suffix(".tmp")
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(body)
+            draft.rename(final)
+        except OSError as error:
+            return Outcome("again", f"{type(error).__name__}: {error}")
+        return Outcome("kept", "")
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _size(self) -> int:
+        with os.scandir(self._directory) as entries:
+            return sum(entry.stat().st_size for entry in entries)
