@@ -17,6 +17,9 @@ from typing import Any, Literal, Protocol
 
 Scope = Literal["ingest", "read", "admin"]
 
+MAX_QUEUED_BYTES = 1 << 20
+"""Longest body of the queue, in UTF-8: SQS's own limit."""
+
 
 class StoreError(Exception):
     """The root of what a port may raise."""
@@ -41,10 +44,13 @@ class Clock(Protocol):
 
 
 class ObjectStore(Protocol):
-    """Write-once objects under text keys (`a-z A-Z 0-9 / = . _ -`, no empty or dot segments; else ValueError)."""
+    """Write-once objects under text keys (`a-z A-Z 0-9 / = . _ -`, no empty or dot segments; else ValueError).
+
+    No key is another one's folder: where `a/b` is, `a` is not used (an adapter may refuse it with StoreError).
+    """
 
     def put_new(self, key: str, body: bytes) -> None:
-        """Keep `body` (may be empty) under `key`. Raises Taken if the key exists: one of several racing writers wins."""
+        """Keep `body` (may be empty) under `key`. Raises Taken if the key exists: of racing writers one wins."""
         ...
 
     def get(self, key: str) -> bytes:
@@ -52,7 +58,10 @@ class ObjectStore(Protocol):
         ...
 
     def list(self, prefix: str) -> Iterator[str]:
-        """Keys that start with `prefix`, as text and not as a folder, in key order; all of them, however many."""
+        """Keys that start with `prefix`, as text and not as a folder, in key order; all of them, however many.
+
+        Keys that come or go meanwhile may or may not be among them. ValueError for what no key can start with.
+        """
         ...
 
     def delete(self, key: str) -> None:
@@ -64,7 +73,7 @@ class Queue(Protocol):
     """At least once, in no promised order."""
 
     def send(self, body: str) -> None:
-        """Returns once `body` (at most 1 MiB of text) is durable."""
+        """Returns once `body` is durable. ValueError if it is longer than MAX_QUEUED_BYTES."""
         ...
 
 
@@ -82,7 +91,10 @@ class QueueFeed(Protocol):
     """The other end of the queue, for whoever plays SQS's event source mapping."""
 
     def receive(self, limit: int, hidden_s: float) -> Sequence[Delivery]:
-        """At most `limit` messages, oldest first, each hidden from other calls for `hidden_s` seconds."""
+        """At most `limit` messages, oldest first, each hidden from other calls for `hidden_s` seconds.
+
+        None waits here: an empty queue answers at once.
+        """
         ...
 
     def delete(self, receipts: Sequence[str]) -> None:
@@ -153,9 +165,10 @@ class Clusters(Protocol):
         ...
 
     def beat(self, account: str, uuid: str, beat: Beat) -> bool:
-        """Take a message into the row if its (boot, seq) is newer than the row's; False if it was not.
+        """Take a message into the row if its (boot, seq) is newer than the row's; else False, and nothing changes.
 
-        `last_received_at` never goes back and a known identity is never lost. Raises Missing.
+        `last_received_at` never goes back and a known identity is never lost. Raises Missing, also for a cluster of
+        another account.
         """
         ...
 
@@ -168,10 +181,11 @@ class Clusters(Protocol):
         ...
 
     def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:
-        """Clusters last heard of at or after `since` (None: all), latest `started_at` first; ties by number, highest first.
+        """Clusters last heard of at or after `since` (None: all), latest `started_at` first, then highest number.
 
-        At most `limit` rows. A page may be short or empty although a cursor follows. A cursor that this port did
-        not make raises ValueError.
+        At most `limit` (1 or more) rows. A page may be short or empty although a cursor follows. Clusters that are
+        enrolled meanwhile may be missing, no other is left out or told twice. A cursor that this port did not make
+        raises ValueError.
         """
         ...
 
@@ -184,7 +198,10 @@ class Seals(Protocol):
         ...
 
     def advance(self, expected: date | None, day: date) -> None:
-        """Move the boundary from `expected` to `day`. Raises Conflict if it is elsewhere: somebody else was faster."""
+        """Move the boundary from `expected` forward to `day`; ValueError if that is not later.
+
+        Raises Conflict if the boundary is elsewhere: somebody else was faster.
+        """
         ...
 
 
@@ -216,7 +233,7 @@ class Tokens(Protocol):
         ...
 
     def list(self, account: str) -> Sequence[TokenRow]:
-        """All of an account's tokens, oldest first."""
+        """All of an account's tokens, oldest first; ties by key id."""
         ...
 
 
@@ -232,5 +249,5 @@ class Vault(Protocol):
         ...
 
     def forget(self, account: str) -> None:
-        """Delete the account's key: what it sealed is gone for good. Quiet if there is none."""
+        """Delete the account's key, for every process: what it sealed is gone for good. Quiet if there is none."""
         ...

@@ -12,8 +12,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-import dask.config
-
 if TYPE_CHECKING:
     from daskscope.client import get_cluster, list_clusters, list_computations, list_events, list_exceptions
     from daskscope.errors import (
@@ -67,8 +65,23 @@ _HOMES = {
     "list_exceptions": "client",
 }
 
-# Without frames Dask sends no code at all; the user's own setting wins over this default.
-dask.config.update_defaults({"distributed": {"diagnostics": {"computations": {"nframes": 2}}}})
+
+def _ask_dask_for_code() -> None:
+    """Without frames Dask sends no code at all: ask for two, unless the user said how many.
+
+    Not by `update_defaults`: the default of a distributed that is imported later would win over it, and it would win
+    over a 0 that the user wrote down. The server's functions import this package too, and carry no Dask.
+    """
+    try:
+        import dask.config
+    except ModuleNotFoundError:
+        return
+    key = "distributed.diagnostics.computations.nframes"
+    if not dask.config.get(key, 0) and dask.config.get(key, None, config=dask.config.collect()) is None:
+        dask.config.set({key: 2})
+
+
+_ask_dask_for_code()
 
 
 def __getattr__(name: str) -> Any:

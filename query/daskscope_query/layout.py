@@ -1,8 +1,9 @@
 """Where things lie in the lake: the only file that knows paths.
 
     open/<table>/day=<arrival day>/<name>.parquet                 small files of all accounts, only ever added
-    sealed/<table>/account=<a>/day=<day>/part-<n>.parquet         one day of one account, sorted by cluster, never changed
+    sealed/<table>/account=<a>/day=<day>/part-<n>.parquet         a day of an account, sorted by cluster, never changed
     rollups/<rollup>/account=<a>/day=<day>/part-<n>.parquet       what team views need of a sealed day
+    seals/day=<day>/plan.json, sealed-at.json                     which open files a sealed day was made of; when
     code/account=<a>/<hash>                                       one piece of user code, encrypted
 
 A day is the UTC day on which the server received a message. Days up to the boundary are sealed, later ones are open.
@@ -35,8 +36,13 @@ def open_key(table: str, day: date, name: str) -> str:
     return f"{open_prefix(table, day)}{name}.parquet"
 
 
+def late_key(table: str, day: date, name: str, received: date) -> str:
+    """An open key for what was received on a day that is sealed by now; its batch may hold `name` itself."""
+    return open_key(table, day, f"{name}-late-{received:%Y-%m-%d}")
+
+
 def sealed_prefix(table: str, account: str, day: date | None = None) -> str:
-    return f"sealed/{table}/account={_safe(account)}/" + (f"day={day:%Y-%m-%d}/" if day else "")
+    return f"sealed/{table}/account={checked_account(account)}/" + (f"day={day:%Y-%m-%d}/" if day else "")
 
 
 def sealed_key(table: str, account: str, day: date, part: int) -> str:
@@ -44,15 +50,25 @@ def sealed_key(table: str, account: str, day: date, part: int) -> str:
 
 
 def rollup_prefix(rollup: str, account: str) -> str:
-    return f"rollups/{rollup}/account={_safe(account)}/"
+    return f"rollups/{rollup}/account={checked_account(account)}/"
 
 
 def rollup_key(rollup: str, account: str, day: date, part: int) -> str:
     return f"{rollup_prefix(rollup, account)}day={day:%Y-%m-%d}/part-{part}.parquet"
 
 
+def plan_key(day: date) -> str:
+    """What `compact` decided before it wrote the first file of a sealed day."""
+    return f"seals/day={day:%Y-%m-%d}/plan.json"
+
+
+def sealed_at_key(day: date) -> str:
+    """When `compact` first saw the day sealed."""
+    return f"seals/day={day:%Y-%m-%d}/sealed-at.json"
+
+
 def code_key(account: str, code_hash: str) -> str:
-    return f"code/account={_safe(account)}/{code_hash}"
+    return f"code/account={checked_account(account)}/{code_hash}"
 
 
 def day_in(key: str) -> date | None:
@@ -61,7 +77,8 @@ def day_in(key: str) -> date | None:
     return date.fromisoformat(found[1]) if found else None
 
 
-def _safe(account: str) -> str:
+def checked_account(account: str) -> str:
+    """`account` itself. Raises ValueError if it can be no account's name."""
     if not _ACCOUNT.fullmatch(account):
         raise ValueError(f"{account!r} is no account name: 1 to 63 of a-z, 0-9 and '-'.")
     return account

@@ -1,0 +1,141 @@
+"""Clusters, the registry, on SQLite."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sqlite3
+from typing import Any
+
+from daskscope_lambdas.adapters.local.database import Database
+from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Missing, Taken
+
+_HIGHEST = 2**63 - 1
+"""SQLite's largest integer: a number above it is nobody's."""
+_CURSOR = re.compile(r"([-+.e0-9]+)_([0-9]+)")
+
+
+class SqliteClusters:
+    """One row per cluster; what is JSON in a message is JSON in its column."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def enrol(self, account: str, uuid: str, started_at: float, received_at: float) -> ClusterRow:
+        try:
+            row = self._find(uuid)
+        except Missing:
+            with self._database.writing() as connection:
+                # Nobody else writes in this transaction: found after all, or made with a number of its own.
+                found = connection.execute("SELECT 1 FROM clusters WHERE uuid = ?", (uuid,)).fetchone()
+                if found is None:
+                    (number,) = connection.execute(
+                        """
+                        INSERT INTO numbers VALUES (?, 1) ON CONFLICT DO UPDATE SET last = last + 1 RETURNING last
+                        """,
+                        (account,),
+                    ).fetchone()
+                    connection.execute(
+                        """
+                        INSERT INTO clusters (uuid, account, id, started_at, first_received_at, last_received_at)
+                        VALUES (?, ?, ?, ?, ?, ?)
+                        """,
+                        (uuid, account, number, started_at, received_at, received_at),
+                    )
+            row = self._find(uuid)
+        if row.account != account:
+            raise Taken(f"Cluster {uuid} belongs to another account than {account}.")
+        return row
+
+    def beat(self, account: str, uuid: str, beat: Beat) -> bool:
+        with self._database.writing() as connection:
+            change = connection.execute(
+                """
+                UPDATE clusters SET
+                    boot = :boot, seq = :seq, made_at = :made_at, next_s = :next_s, phase = :phase, reason = :reason,
+                    identity = coalesce(:identity, identity), totals = :totals, lost = :lost,
+                    last_received_at = max(last_received_at, :received_at)
+                WHERE uuid = :uuid AND account = :account AND (boot, seq) < (:boot, :seq)
+                """,
+                {
+                    "account": account,
+                    "uuid": uuid,
+                    "boot": beat.boot,
+                    "seq": beat.seq,
+                    "received_at": beat.received_at,
+                    "made_at": beat.made_at,
+                    "next_s": beat.next_s,
+                    "phase": beat.phase,
+                    "reason": beat.reason,
+                    "identity": None if beat.identity is None else _json(beat.identity),
+                    "totals": _json(beat.totals),
+                    "lost": _json(beat.lost),
+                },
+            )
+        if change.rowcount == 0:
+            self.find(account, uuid)
+        return change.rowcount == 1
+
+    def get(self, account: str, id: int) -> ClusterRow:
+        known = None
+        if 0 < id <= _HIGHEST:
+            with self._database.reading() as connection:
+                known = connection.execute(
+                    "SELECT * FROM clusters WHERE account = ? AND id = ?", (account, id)
+                ).fetchone()
+        if known is None:
+            raise Missing(f"No cluster {id} in account {account}.")
+        return _cluster(known)
+
+    def find(self, account: str, uuid: str) -> ClusterRow:
+        row = self._find(uuid)
+        if row.account != account:
+            raise Missing(f"No cluster {uuid} in account {account}.")
+        return row
+
+    def _find(self, uuid: str) -> ClusterRow:
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT * FROM clusters WHERE uuid = ?", (uuid,)).fetchone()
+        if row is None:
+            raise Missing(f"No cluster {uuid}.")
+        return _cluster(row)
+
+    def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:
+        if limit < 1:
+            raise ValueError(f"page() wants a limit of 1 or more, not {limit}.")
+        started_at, number = (math.inf, _HIGHEST) if cursor is None else _position(cursor)
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                """
+                SELECT * FROM clusters
+                WHERE account = ? AND (started_at, id) < (?, ?) AND last_received_at >= ?
+                ORDER BY started_at DESC, id DESC LIMIT ?
+                """,
+                (account, started_at, number, -math.inf if since is None else since, limit + 1),
+            ).fetchall()
+        page = [_cluster(row) for row in rows[:limit]]
+        return ClusterPage(page, _cursor(page[-1]) if len(rows) > limit else None)
+
+
+def _cursor(last: ClusterRow) -> str:
+    return f"{last.started_at!r}_{last.id}"
+
+
+def _position(cursor: str) -> tuple[float, int]:
+    found = _CURSOR.fullmatch(cursor)
+    try:
+        if found and repr(started_at := float(found[1])) == found[1] and (number := int(found[2])) <= _HIGHEST:
+            return started_at, number
+    except ValueError:
+        pass
+    raise ValueError(f"{cursor!r} is no cursor of this list: take the one that came with the page before.")
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _cluster(row: sqlite3.Row) -> ClusterRow:
+    values = dict(row)
+    return ClusterRow(**values | {name: json.loads(values[name]) for name in ("identity", "totals", "lost")})

@@ -1,0 +1,171 @@
+"""The SQLite file behind queue, registry, seals and tokens: its schema, connections and transactions."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+import threading
+import weakref
+from collections import deque
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from daskscope_lambdas.adapters.local.disk import sync_folder
+from daskscope_lambdas.adapters.local.mapping import mapped
+from daskscope_lambdas.ports import StoreError
+
+VERSION = 1
+"""In the file's `user_version`. A change of the schema raises it and brings the way from the version before."""
+
+_BUSY_S = 10.0
+"""How long a transaction waits for those of other processes, each of which takes milliseconds."""
+
+_SCHEMA = """
+CREATE TABLE messages (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, -- never used twice: a receipt names it
+    body TEXT NOT NULL,
+    sent_at REAL NOT NULL,
+    visible_at REAL NOT NULL DEFAULT 0.0,
+    receive_count INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TABLE dead_letters (
+    id INTEGER PRIMARY KEY,
+    body TEXT NOT NULL,
+    sent_at REAL NOT NULL,
+    receive_count INTEGER NOT NULL,
+    buried_at REAL NOT NULL,
+    reason TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE clusters (
+    uuid TEXT PRIMARY KEY,
+    account TEXT NOT NULL,
+    id INTEGER NOT NULL,
+    started_at REAL NOT NULL,
+    first_received_at REAL NOT NULL,
+    last_received_at REAL NOT NULL,
+    boot TEXT NOT NULL DEFAULT '',
+    seq INTEGER NOT NULL DEFAULT -1,
+    made_at REAL NOT NULL DEFAULT 0.0,
+    next_s REAL NOT NULL DEFAULT 0.0,
+    phase TEXT NOT NULL DEFAULT 'running',
+    reason TEXT,
+    identity TEXT NOT NULL DEFAULT '{}', -- JSON, as the next two
+    totals TEXT NOT NULL DEFAULT '{}',
+    lost TEXT NOT NULL DEFAULT '{}',
+    UNIQUE (account, id)
+) STRICT;
+-- In the order of lists; last_received_at is in it so that rows outside a list's window are not even looked up.
+CREATE INDEX clusters_by_start ON clusters (account, started_at DESC, id DESC, last_received_at);
+
+CREATE TABLE numbers (
+    account TEXT PRIMARY KEY,
+    last INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE seals (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    day TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE tokens (
+    key_id TEXT PRIMARY KEY,
+    secret_sha256 TEXT NOT NULL,
+    account TEXT NOT NULL,
+    scopes TEXT NOT NULL, -- sorted, a space between
+    name TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    expires_at REAL,
+    revoked_at REAL
+) STRICT;
+CREATE INDEX tokens_by_account ON tokens (account, created_at, key_id);
+"""
+
+
+class Database:
+    """One SQLite file, made (mode 0600) if it is not there. Threads and processes may share the file; a fork may not
+    share this object.
+
+    A thread takes a connection out of the pool while it needs one: there are as many as ever were in use at once.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._idle: deque[sqlite3.Connection] = deque()
+        self._turn = threading.Lock()
+        self.close = weakref.finalize(self, _close_all, self._idle)
+        """Close the idle connections; runs by itself at the end of the object or the process."""
+        with mapped(path):
+            if not path.exists():
+                _make(path)
+        with self.reading() as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version != VERSION:
+            raise StoreError(
+                f"{path} has version {version}, this daskscope reads version {VERSION}: run the release that wrote it, "
+                "or move the file away to start afresh."
+            )
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """A connection for single statements that change nothing."""
+        with mapped(self._path):
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = _open(self._path)
+            try:
+                yield connection
+            except (sqlite3.Error, sqlite3.Warning):
+                connection.close()
+                raise
+            except BaseException:
+                self._idle.append(connection)
+                raise
+            self._idle.append(connection)
+
+    @contextmanager
+    def writing(self) -> Generator[sqlite3.Connection]:
+        """A connection in a transaction that alone may write; durable when the block ends, undone if it raises."""
+        # Threads of one process take turns here: SQLite's own waiting sleeps up to 100 ms at a time.
+        with self._turn, self.reading() as connection, connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    # mode=rw: should the file vanish, that is an error and not an empty database.
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        # What is committed is on the disk: 2xx means that the queue has it.
+        connection.execute("PRAGMA synchronous = FULL")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def _make(path: Path) -> None:
+    """A whole database under another name, then linked: of several processes that start at once, one wins."""
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}-draft-")
+    os.close(handle)
+    try:
+        with closing(_open(Path(draft))) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        sync_folder(path.parent)
+    finally:
+        Path(draft).unlink()
+
+
+def _close_all(idle: deque[sqlite3.Connection]) -> None:
+    while idle:
+        idle.pop().close()

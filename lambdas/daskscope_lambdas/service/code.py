@@ -1,0 +1,85 @@
+"""Code snippets: kept once per account and hash, encrypted under the account's key, and nowhere else."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from daskscope import wire
+from daskscope.errors import BadMessage
+from daskscope_lambdas.ports import Missing, ObjectStore, Taken, Vault
+from daskscope_query import layout
+
+_HASH = re.compile(r"[0-9a-f]{32}")
+_REMEMBERED = 10_000
+
+
+class CodeKeeper:
+    """Keeps and reads code. Remembers what it kept, so that a repeat costs no I/O; safe to use from many threads."""
+
+    def __init__(self, objects: ObjectStore, vault: Vault) -> None:
+        self._objects, self._vault = objects, vault
+        self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, account: str, codes: Sequence[wire.Code]) -> None:
+        """Returns once all of them are durable. Raises BadMessage, and keeps none, if a hash is not its text's."""
+        for index, code in enumerate(codes):
+            if _hash(code.text) != code.hash:
+                raise BadMessage(
+                    f"The hash {code.hash!r} is not the SHA-256 (first 32 hex digits) of its text.",
+                    f"$.codes[{index}].hash",
+                )
+        for code in codes:
+            if not self._knows(account, code.hash):
+                sealed = self._vault.seal(account, _bytes(code.text), code.hash)
+                with suppress(Taken):
+                    self._objects.put_new(layout.code_key(account, code.hash), sealed)
+                self._remember(account, code.hash)
+
+    def read(self, account: str, hashes: Iterable[str]) -> dict[str, str]:
+        """Text by hash. What was never kept, or whose key was forgotten, is not in it."""
+        texts: dict[str, str] = {}
+        for code_hash in dict.fromkeys(hashes):
+            if _HASH.fullmatch(code_hash):
+                with suppress(Missing):
+                    sealed = self._objects.get(layout.code_key(account, code_hash))
+                    texts[code_hash] = self._vault.open(account, sealed, code_hash).decode()
+        return texts
+
+    def forget(self, account: str) -> None:
+        """Make all code of an account unreadable for good, then delete it. Once more mends a forget that was cut short.
+
+        Another process that kept a snippet before will not keep it again until it is restarted.
+        """
+        self._vault.forget(account)
+        for key in self._objects.list(layout.code_key(account, "")):
+            self._objects.delete(key)  # Else a new key would meet what only the old one opened.
+        with self._lock:
+            for known in [each for each in self._known if each[0] == account]:
+                del self._known[known]
+
+    def _knows(self, account: str, code_hash: str) -> bool:
+        with self._lock:
+            known = (account, code_hash) in self._known
+            if known:
+                self._known.move_to_end((account, code_hash))
+            return known
+
+    def _remember(self, account: str, code_hash: str) -> None:
+        with self._lock:
+            self._known[account, code_hash] = None
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")  # As the plugin does before it hashes: a lone surrogate has no UTF-8.
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(_bytes(text)).hexdigest()[:32]

@@ -1,0 +1,243 @@
+"""What only the SQLite file of the embedded world has: versions, corruption, locks, other processes, foreign errors."""
+
+import inspect
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from daskscope_lambdas.adapters.local import Database, SqliteQueue, SqliteTokens
+from daskscope_lambdas.adapters.local import database as module
+from daskscope_lambdas.env import Env
+from daskscope_lambdas.ports import StoreError, Taken, TokenRow
+from daskscope_lambdas.testing import FakeClock, race
+from daskscope_lambdas.wiring import Adapters, connect
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "registry.sqlite"
+
+
+@pytest.fixture
+def database(path: Path) -> Iterator[Database]:
+    database = Database(path)
+    yield database
+    database.close()
+
+
+def test_it_is_durable_and_shared(database: Database) -> None:
+    with database.reading() as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+    with database.writing() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+
+
+def test_every_table_is_strict(database: Database) -> None:
+    with database.reading() as connection:
+        tables = connection.execute(
+            "SELECT name, strict FROM pragma_table_list WHERE name NOT LIKE 'sqlite_%'"
+        ).fetchall()
+    assert {row["name"] for row in tables} == {"messages", "dead_letters", "clusters", "numbers", "seals", "tokens"}
+    assert all(row["strict"] for row in tables)
+
+
+def test_a_block_that_raises_is_undone(database: Database) -> None:
+    def half() -> None:
+        with database.writing() as connection:
+            connection.execute("INSERT INTO numbers VALUES ('acme', 1)")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        half()
+    with database.writing() as connection:
+        assert connection.execute("SELECT count(*) FROM numbers").fetchone()[0] == 0
+
+
+def test_connections_are_as_many_as_were_in_use_at_once(database: Database) -> None:
+    with database.reading() as one, database.reading() as other:
+        assert one is not other
+    with database.reading() as again:
+        assert again in (one, other)
+
+
+def test_threads_of_one_process_share_it(database: Database) -> None:
+    queue = SqliteQueue(database, FakeClock())
+    assert race(32, lambda n: queue.send(str(n))) == [None] * 32
+    assert len(queue.receive(100, 30.0)) == 32
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"not a database at all" * 500])
+def test_a_file_that_is_no_database_is_named_and_left_as_it_is(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"registry\.sqlite"):
+        Database(path)
+    assert path.read_bytes() == content
+
+
+def test_a_corrupt_page_is_a_store_error_with_its_cause(path: Path) -> None:
+    database = Database(path)
+    SqliteQueue(database, FakeClock()).send("x")
+    database.close()
+    pages = bytearray(path.read_bytes())
+    pages[4096:] = os.urandom(len(pages) - 4096)
+    path.write_bytes(pages)
+    with pytest.raises(StoreError, match=r"registry\.sqlite") as caught:
+        SqliteQueue(Database(path), FakeClock()).send("y")
+    assert isinstance(caught.value.__cause__, sqlite3.DatabaseError)
+
+
+@pytest.mark.parametrize("version", [0, module.VERSION + 1])
+def test_another_version_is_refused(path: Path, version: int) -> None:
+    Database(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(StoreError, match=f"version {version}"):
+        Database(path)
+
+
+def test_a_file_that_went_is_an_error_and_not_an_empty_registry(path: Path) -> None:
+    database = Database(path)
+    database.close()
+    path.unlink()
+    with pytest.raises(StoreError):
+        SqliteTokens(database).list("acme")
+    assert not path.exists()
+
+
+def test_a_full_disk_loses_the_one_message_and_says_so(database: Database) -> None:
+    queue = SqliteQueue(database, FakeClock())
+    with database.reading() as connection:
+        connection.execute("PRAGMA max_page_count = 60")
+    queue.send("fits")
+    with pytest.raises(StoreError, match="full") as caught:
+        queue.send("x" * 500_000)
+    assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
+    queue.send("fits too")
+    assert [delivery.body for delivery in queue.receive(10, 30.0)] == ["fits", "fits too"]
+
+
+def test_a_lock_that_does_not_end_is_a_store_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BUSY_S", 0.0)
+    database, other = Database(path), Database(path)
+    with other.writing() as connection:
+        connection.execute("INSERT INTO numbers VALUES ('acme', 1)")
+        assert SqliteTokens(database).list("acme") == []  # readers wait for nobody
+        with pytest.raises(StoreError, match="locked") as caught:
+            SqliteQueue(database, FakeClock()).send("x")
+    assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
+    SqliteQueue(database, FakeClock()).send("x")
+    database.close()
+    other.close()
+
+
+FOREIGN = [kind for _, kind in inspect.getmembers(sqlite3, inspect.isclass) if issubclass(kind, Exception)]
+
+
+def test_all_of_sqlites_exceptions_are_met_here() -> None:
+    assert {sqlite3.Warning, sqlite3.Error, sqlite3.DatabaseError, sqlite3.InterfaceError} <= set(FOREIGN)
+    assert len(FOREIGN) >= 10
+
+
+@pytest.mark.parametrize("kind", FOREIGN, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("way", ["reading", "writing"])
+def test_every_sqlite_exception_becomes_a_ports_error(database: Database, way: str, kind: type[Exception]) -> None:
+    error = kind("broken")
+    with pytest.raises(StoreError, match=r"registry\.sqlite: broken") as caught, getattr(database, way)():
+        raise error
+    assert caught.value.__cause__ is error
+    with database.writing() as connection:  # and it works on
+        connection.execute("INSERT INTO numbers VALUES ('acme', 1)")
+
+
+def test_a_number_too_large_for_sqlite_is_a_store_error(database: Database) -> None:
+    def insert() -> None:
+        with database.writing() as connection:
+            connection.execute("INSERT INTO numbers VALUES ('acme', ?)", (2**63,))
+
+    with pytest.raises(StoreError, match="too large") as caught:
+        insert()
+    assert isinstance(caught.value.__cause__, OverflowError)
+
+
+def test_only_a_repeated_key_is_taken(database: Database) -> None:
+    row = TokenRow(key_id="k", secret_sha256="s", account="a", scopes=frozenset(), name="n", created_at=1.0)
+    tokens = SqliteTokens(database)
+    tokens.add(row)
+    with pytest.raises(Taken) as caught:
+        tokens.add(row)
+    assert isinstance(caught.value.__cause__, sqlite3.IntegrityError)
+    with pytest.raises(StoreError) as null, database.writing() as connection:
+        connection.execute("INSERT INTO numbers VALUES ('x', NULL)")
+    assert type(null.value) is StoreError
+
+
+def test_the_buried_are_kept_with_the_reason(database: Database) -> None:
+    clock = FakeClock(1000.0)
+    queue = SqliteQueue(database, clock)
+    queue.send("bad")
+    clock.advance(5)
+    (delivery,) = queue.receive(1, 30.0)
+    queue.bury(delivery.receipt, "no envelope")
+    with database.reading() as connection:
+        rows = [dict(row) for row in connection.execute("SELECT * FROM dead_letters")]
+    assert rows == [
+        {"id": 1, "body": "bad", "sent_at": 1000.0, "receive_count": 1, "buried_at": 1005.0, "reason": "no envelope"}
+    ]
+
+
+PROCESS = """
+import sys
+from daskscope_lambdas.env import Env
+from daskscope_lambdas.wiring import connect
+print("ready", flush=True)
+sys.stdin.readline()
+world = connect(Env(world="local", data=sys.argv[1], pages="login"))
+for n in range(10):
+    row = world.clusters.enrol("acme", f"{sys.argv[2]}/{n}", 1.0, 2.0)
+    world.queue.send(f"{sys.argv[2]}/{n}")
+sealed = world.vault.seal("acme", sys.argv[2].encode(), "c")
+print(sealed.hex(), flush=True)
+"""
+
+
+def test_processes_that_start_at_once_make_one_world(tmp_path: Path) -> None:
+    data = str(tmp_path / "new" / "data")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROCESS, data, str(n)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+        )
+        for n in range(4)
+    ]  # fmt: skip
+    for process in started:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    outputs = [process.communicate(timeout=60)[0] for process in started]
+    assert [process.returncode for process in started] == [0] * 4
+    world = connect(Env(world="local", data=data, pages="login"))
+    everything = sorted(f"{process}/{n}" for process in range(4) for n in range(10))
+    assert sorted(delivery.body for delivery in world.feed.receive(100, 30.0)) == everything
+    rows = world.clusters.page("acme", None, 100, None).rows
+    assert sorted(row.uuid for row in rows) == everything
+    assert len({row.id for row in rows}) == 40
+    assert [world.vault.open("acme", bytes.fromhex(output), "c") for output in outputs] == [b"0", b"1", b"2", b"3"]
+    assert sorted(path.name for path in Path(data).iterdir() if "-draft-" in path.name) == []
+    world.close()
+
+
+def test_connections_end_with_the_world(adapters: Adapters, tmp_path: Path) -> None:
+    adapters.queue.send("x")
+    adapters.close()
+    assert [path.name for path in sorted((tmp_path / "data").glob("registry*"))] == ["registry.sqlite"]
