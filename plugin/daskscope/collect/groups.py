@@ -159,7 +159,7 @@ class GroupReader:
         for group, tracked in changed.items():
             columns.no.append(tracked.no)
             columns.name.append(group.name)
-            columns.prefix.append(group.prefix.name if group.prefix else group.name)
+            columns.prefix.append(group.prefix.name)
             columns.computation.append(tracked.computation)
             columns.span.append(group.span_id)
             columns.start_ms.append(round(group.start * 1e3) if group.start else None)
