@@ -90,15 +90,16 @@ def _show(name: str, value: Any, limit: int | None) -> str:
 def _text(name: str, value: Any) -> str:
     if value is None:
         return ""
-    if name in _SIZES and isinstance(value, _NUMBERS):
-        return format_bytes(int(value))
+    if name in _SIZES and isinstance(value, int):
+        return format_bytes(value)
     if name in _TIMES and isinstance(value, str):
         return value.partition(".")[0].replace("T", " ")
     if isinstance(value, float):
         return f"{value:.1f}"
     if isinstance(value, Mapping):
         pairs: Mapping[Any, Any] = value
-        return ", ".join(f"{key}={_text(str(key), item)}" for key, item in pairs.items())
+        # Its keys are task states and actions, and no fields: `memory` is a count here.
+        return ", ".join(f"{key}={_text('', item)}" for key, item in pairs.items())
     if isinstance(value, (list, tuple)):
         items: Sequence[Any] = value
         return ", ".join(_text(name, item) for item in items)

@@ -109,10 +109,10 @@ class Sender:
         with self._wake:
             while not self._inbox:
                 pause_s = self._pause_s()
-                if pause_s == 0:
-                    break
                 if self._closing and (pause_s is None or self._n_failures >= CLOSING_TRIES):
                     return False
+                if pause_s == 0:
+                    break
                 self._wake.wait(pause_s)
             fresh = list(self._inbox)
             self._inbox.clear()

@@ -54,12 +54,23 @@ class Option:
 def _url(key: str, value: Any) -> str | None:
     if value is None or value == "auto":
         return None
-    parts = urlsplit(value) if isinstance(value, str) else None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(value)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not parts.query
+    except (ValueError, TypeError, AttributeError):  # AttributeError: a number; ValueError: a port that is none
+        good = False
+    if not good:
         raise SettingsError(
             f"daskscope.{key}", value, "http://HOST:PORT, https://HOST, or null to look for a server here"
         )
     return value.rstrip("/")
+
+
+def _token(key: str, value: Any) -> str | None:
+    if value is None or (isinstance(value, str) and re.fullmatch(r"[!-~]+", value)):
+        return value
+    # Its value is not for a traceback; a line break at its end would show it in the HTTP client's error, too.
+    raise SettingsError(f"daskscope.{key}", "(not shown)", "a token without spaces or line breaks, or null")
 
 
 def _text(key: str, value: Any) -> str | None:
@@ -90,6 +101,8 @@ def _switch(key: str, value: Any) -> bool:
 
 def _interval(key: str, value: Any) -> float:
     allowed = "a time from 100 ms to 1 hour, like '10s'"
+    if isinstance(value, bool):
+        raise SettingsError(f"daskscope.{key}", value, allowed)
     try:
         seconds = float(parse_timedelta(value))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -117,7 +130,7 @@ def _tags(key: str, value: Any) -> dict[str, str]:
 OPTIONS = (
     Option("server", "server", None, "URL", "Where to report; null looks for `daskscope serve` on 127.0.0.1:8790.",
     _url), Option("token", "token", None, "",
-    "Proves who reports; null takes the one of the server found on this machine.", _text), Option("account",
+    "Proves who reports; null takes the one of the server found on this machine.", _token), Option("account",
     "account", None, "", "Whose clusters to list; null means the token's own account.", _account), Option("data",
     "data", None, "folder", "Where the embedded server and the spool keep their files.", _folder), Option("name",
     "name", None, "", "The cluster's name on the pages; null takes the scheduler's host and id.", _text),
@@ -166,7 +179,7 @@ def load() -> Settings:
     found = _flat(cast("Mapping[str, Any]", configured))
     for key in found.keys() - {option.key for option in OPTIONS}:
         close = difflib.get_close_matches(key, [option.key for option in OPTIONS], 1)
-        logger.warning("daskscope.%s is no option%s.", key, f"; did you mean daskscope.{close[0]}?" if close else "")
+        logger.warning("daskscope.%s is no option%s", key, f"; did you mean daskscope.{close[0]}?" if close else ".")
     return Settings(**{o.field: o.parse(o.key, found.get(o.key, o.default)) for o in OPTIONS})
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 import httpx
 
 from daskscope import __version__, wire
+from daskscope.discovery import is_loopback
 
 DEADLINE_S = 10.0
 CONNECT_S = 3.0
@@ -64,13 +65,23 @@ class Http:
         try:
             if self._client is None:
                 timeout = httpx.Timeout(DEADLINE_S / 2, connect=CONNECT_S)
-                agent = {"user-agent": f"daskscope/{__version__}"}
-                self._client = httpx.Client(timeout=timeout, follow_redirects=False, headers=agent)
+                # A reply is read as it comes and has a few bytes: it is not to be compressed.
+                headers_of_all = {"user-agent": f"daskscope/{__version__}", "accept-encoding": "identity"}
+                # A proxy is for the world outside: what is for this machine stays on it.
+                self._client = httpx.Client(
+                    timeout=timeout,
+                    follow_redirects=False,
+                    headers=headers_of_all,
+                    trust_env=not is_loopback(self._url),
+                )
             until_s = time.monotonic() + DEADLINE_S
             with self._client.stream("POST", self._url, content=body, headers=headers) as response:
                 return judge(response.status_code, response.headers, _read(response, until_s))
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, RuntimeError, ValueError) as error:
-            # RuntimeError: the interpreter is shutting down; ValueError: httpx refuses a header.
+        except (httpx.LocalProtocolError, ValueError) as error:
+            # A header that cannot be sent; the error's own text may quote the token.
+            return Outcome("again", f"{type(error).__name__}: the request cannot be sent, is daskscope.token in order?")
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, RuntimeError) as error:
+            # RuntimeError: the interpreter is shutting down.
             return Outcome("again", f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
@@ -81,7 +92,7 @@ class Http:
 def _read(response: httpx.Response, until_s: float) -> bytes:
     """The start of the body: a server that sends much, or slowly, is not listened to for longer."""
     body = b""
-    for chunk in response.iter_raw(4096):
+    for chunk in response.iter_raw():  # as it comes: with a size given, a slow server's chunk is never full
         body += chunk
         if len(body) > MAX_REPLY_BYTES or time.monotonic() > until_s:
             break
@@ -106,11 +117,11 @@ def _reply(body: bytes) -> wire.Reply | None:
         fields: Any = json.loads(body)
         number, url = fields["id"], fields["url"]
         next_s, wish = fields.get("next_s"), fields.get("wish", [])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pace_s = float(next_s) if isinstance(next_s, (int, float)) and next_s > 0 else None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
     if not (isinstance(number, int) and isinstance(url, str) and isinstance(wish, list)):
         return None
-    pace_s = float(next_s) if isinstance(next_s, (int, float)) and next_s > 0 else None
     return wire.Reply(id=number, url=url, next_s=pace_s, wish=[item for item in wish if isinstance(item, str)])
 
 

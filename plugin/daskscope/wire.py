@@ -19,8 +19,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zlib
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -32,6 +33,9 @@ MAX_BODY_BYTES = 1 << 20
 """Largest body as posted: compressed messages of 1,000 workers are a tenth of it."""
 MAX_MESSAGE_BYTES = 16 << 20
 """Largest message once decompressed; decompression stops there, whatever the frame says of its size."""
+PIECE_BYTES = 1 << 16
+"""Decompressed at a time: to ask for the limit at once costs a buffer of that size for every small message, and holds
+what a bomb makes twice."""
 
 Encoding = Literal["zstd", "gzip"]
 
@@ -293,19 +297,30 @@ def decompress(body: bytes, encoding: str | None, limit_bytes: int = MAX_MESSAGE
     else:
         raise BadMessage(f"Content-Encoding {encoding!r} is not supported: send zstd, gzip or none.")
     if len(plain) > limit_bytes:
-        raise TooLarge(f"The message is over {limit_bytes} bytes once decompressed: send less at a time.")
+        raise _too_large(limit_bytes)
     return plain
+
+
+def _too_large(limit_bytes: int) -> TooLarge:
+    return TooLarge(f"The message is over {limit_bytes} bytes once decompressed: send less at a time.")
 
 
 def _gunzip(body: bytes, limit_bytes: int) -> bytes:
     stream = zlib.decompressobj(wbits=31)
+    parts: list[bytes] = []
+    room = limit_bytes + 1
     try:
-        plain = stream.decompress(body, limit_bytes + 1)
+        while not stream.eof:
+            parts.append(stream.decompress(body, min(room, PIECE_BYTES)))
+            body = stream.unconsumed_tail
+            room -= len(parts[-1])
+            if room == 0:
+                raise _too_large(limit_bytes)
+            if not (parts[-1] or body or stream.eof):
+                raise BadMessage("The gzip stream is cut short.")
     except zlib.error as error:
         raise BadMessage(f"The gzip stream is broken: {error}.") from error
-    if len(plain) <= limit_bytes and not stream.eof:
-        raise BadMessage("The gzip stream is cut short.")
-    return plain
+    return b"".join(parts)
 
 
 def _unzstd(body: bytes, limit_bytes: int) -> bytes:
@@ -313,10 +328,17 @@ def _unzstd(body: bytes, limit_bytes: int) -> bytes:
 
     # The frame's own content size is never trusted, and the window is capped: a 33 kB frame can claim gigabytes.
     reader = zstandard.ZstdDecompressor(max_window_size=8 << 20).stream_reader(io.BytesIO(body))
+    parts: list[bytes] = []
+    room = limit_bytes + 1
     try:
-        return reader.read(limit_bytes + 1)
+        while part := reader.read(min(room, PIECE_BYTES)):
+            parts.append(part)
+            room -= len(part)
+            if room == 0:
+                raise _too_large(limit_bytes)
     except zstandard.ZstdError as error:
         raise BadMessage(f"The zstd stream is broken: {error}.") from error
+    return b"".join(parts)
 
 
 def decode(plain: bytes) -> Message:
@@ -335,9 +357,33 @@ def decode(plain: bytes) -> Message:
         raise BadMessage(f"The message is not JSON: {error}.") from error
     if not 1 <= message.v <= VERSION:
         raise UnknownVersion(f"Message version {message.v} is unknown here: this server takes 1 to {VERSION}.", "$.v")
+    if _LONG_NUMBER.search(plain):
+        _check_integers(message, "$")
     _check_columns(message.workers, "workers")
     _check_columns(message.groups, "groups")
     return message
+
+
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+"""Whatever does not fit into 64 bits has as many digits, which hardly any message has anywhere."""
+
+
+def _check_integers(value: Any, place: str) -> None:
+    # msgspec takes integers of any size, the lake's columns do not.
+    if isinstance(value, int):
+        if not -(1 << 63) <= value < 1 << 63:
+            raise BadMessage("An integer does not fit into 64 bits.", place)
+    elif isinstance(value, dict):
+        entries: dict[str, Any] = value
+        for name, item in entries.items():
+            _check_integers(item, f"{place}.{name}")
+    elif isinstance(value, list):
+        items: list[Any] = value
+        for n, item in enumerate(items):
+            _check_integers(item, f"{place}[{n}]")
+    elif is_dataclass(value):
+        for f in fields(value):
+            _check_integers(getattr(value, f.name), f"{place}.{f.name}")
 
 
 def _check_columns(table: Workers | Groups, where: str) -> None:

@@ -155,7 +155,7 @@ COMPUTATIONS = Table(
         Column("no", SMALL, "", "Number of the computation in its boot."),
         Column("start_at", MOMENT, "", "When the scheduler got the first graph."),
         Column("stop_at", MOMENT, "", "When the last task ended, null while it runs."),
-        Column("code", pa.list_(pa.list_(FRAME)), "", "For each call, its frames: hash, file, line, line within the code."),
+        Column("code", pa.list_(pa.list_(FRAME)), "", "For each call, its frames: hash, file, line, line in the code."),
     ),
 )  # fmt: skip
 
@@ -200,9 +200,9 @@ PREFIXES_DAILY = Table(
         Column("user", NAME, "", "Operating system's user."),
         Column("prefix", NAME, "", "Dask's task prefix."),
         Column("n_clusters", COUNT, "count", "Clusters that ran it."),
-        Column("n_tasks", COUNT, "count", "Tasks."),
-        Column("nbytes", COUNT, "bytes", "Results."),
-        Column("action_us", ACTIONS, "us", "Worker time by action."),
+        Column("n_tasks", COUNT, "count", "Tasks that the day added."),
+        Column("nbytes", COUNT, "bytes", "Size of the results that the day added."),
+        Column("action_us", ACTIONS, "us", "Worker time by action that the day added."),
     ),
 )  # fmt: skip
 
@@ -233,8 +233,8 @@ CLUSTERS_DAILY = Table(
         Column("last_at", MOMENT, "", "Last message of the day."),
         Column("peak_workers", COUNT, "count", "Most workers at a time."),
         Column("peak_memory_bytes", COUNT, "bytes", "Most memory at a time."),
-        Column("thread_us", COUNT, "us", "Threads x time offered on this day."),
-        Column("action_us", ACTIONS, "us", "Worker time by action, of task groups last seen on this day."),
+        Column("thread_us", COUNT, "us", "Threads x time offered that the day added."),
+        Column("action_us", ACTIONS, "us", "Worker time by action that the day added."),
     ),
 )  # fmt: skip
 

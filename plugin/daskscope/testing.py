@@ -1,0 +1,138 @@
+"""For tests of what speaks daskscope's format: messages like those that a plugin makes.
+
+from daskscope.testing import message
+message(seq=3, cluster="ab" * 16)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from daskscope import wire
+
+START_MS = 1_795_248_000_000
+"""2026-11-21T08:00:00Z: when the factories' clusters start."""
+INTERVAL_MS = 10_000
+
+
+def boot_at(ms: int, random: int = 0xDA5C) -> str:
+    """The name of a boot that began at `ms` (epoch milliseconds)."""
+    return f"{ms:012x}{random:012x}"
+
+
+def identity(**changes: Any) -> wire.Identity:
+    values: dict[str, Any] = {
+        "scheduler_id": "Scheduler-00000000-0000-0000-0000-000000000001",
+        "name": "demo",
+        "user": "ada",
+        "host": "laptop",
+        "address": "tcp://127.0.0.1:8786",
+        "dashboard": "http://127.0.0.1:8787/status",
+        "started_at_ms": START_MS,
+        "python": "3.11.7",
+        "versions": {"distributed": "2026.8.0"},
+        "platform": "Linux x86_64",
+        "tags": {"team": "weather"},
+        "plugin_version": "0.1.0",
+    }
+    return wire.Identity(**values | changes)
+
+
+def workers(addresses: Sequence[str], **columns: Sequence[Any]) -> wire.Workers:
+    """One entry per address; a column not given has the same plain value for each."""
+    plain: dict[str, Any] = {
+        "name": "w",
+        "status": "running",
+        "n_threads": 2,
+        "memory_limit_mib": 4096,
+        "memory_mib": 512,
+        "managed_mib": 128,
+        "spilled_mib": 0,
+        "cpu_pct": 150,
+        "executing": 2,
+        "ready": 5,
+        "in_memory": 10,
+        "net_read_kib_s": 64,
+        "net_write_kib_s": 32,
+        "disk_read_kib_s": 8,
+        "disk_write_kib_s": 4,
+        "loop_interval_ms": 20,
+    }
+    filled = {name: [value] * len(addresses) for name, value in plain.items()}
+    return wire.Workers(address=list(addresses), **filled | {name: list(column) for name, column in columns.items()})
+
+
+def groups(*entries: dict[str, Any]) -> wire.Groups:
+    """One entry per dict of `no`, and of what differs from a finished group of four tasks in computation 0.
+
+    `states` and `action_us` are plain mappings here; a name that another entry has counts as 0.
+    """
+    plain: dict[str, Any] = {
+        "name": "sum-1",
+        "prefix": "sum",
+        "computation": 0,
+        "span": None,
+        "start_ms": START_MS,
+        "stop_ms": START_MS + 5_000,
+        "n_tasks": 4,
+        "nbytes": 4_000,
+        "states": {"memory": 4},
+        "action_us": {"compute": 4_000_000},
+        "dependencies": [],
+        "types": ["int"],
+    }
+    full = [plain | entry for entry in entries]
+    columns = {name: [entry[name] for entry in full] for name in ("no", *plain) if name not in ("states", "action_us")}
+    return wire.Groups(**columns, states=_columns(full, "states"), action_us=_columns(full, "action_us"))
+
+
+def _columns(entries: Sequence[dict[str, Any]], field: str) -> dict[str, list[int]]:
+    names = sorted({name for entry in entries for name in entry[field]})
+    return {name: [entry[field].get(name, 0) for entry in entries] for name in names}
+
+
+def exception(**changes: Any) -> wire.ExceptionFamily:
+    values: dict[str, Any] = {
+        "no": 0,
+        "type": "ValueError",
+        "text": "no such column",
+        "traceback": 'File "job.py", line 3, in clean',
+        "key": "clean-1",
+        "prefix": "clean",
+        "group": 0,
+        "workers": ["tcp://127.0.0.1:40001"],
+        "first_ms": START_MS + 1_000,
+        "last_ms": START_MS + 2_000,
+        "count": 3,
+    }
+    return wire.ExceptionFamily(**values | changes)
+
+
+def event(**changes: Any) -> wire.Event:
+    values: dict[str, Any] = {
+        "no": 0,
+        "at_ms": START_MS + 1_000,
+        "topic": "all",
+        "action": "add-worker",
+        "worker": "tcp://127.0.0.1:40001",
+    }
+    return wire.Event(**values | changes)
+
+
+def message(**changes: Any) -> wire.Message:
+    """Message `seq` (0) of a cluster at work; the first one carries its identity, as the plugin's does."""
+    seq = changes.get("seq", 0)
+    values: dict[str, Any] = {
+        "v": wire.VERSION,
+        "cluster": "0" * 31 + "1",
+        "boot": boot_at(START_MS),
+        "seq": seq,
+        "made_at_ms": START_MS + seq * INTERVAL_MS,
+        "uptime_us": seq * INTERVAL_MS * 1000,
+        "next_s": INTERVAL_MS / 1000,
+        "identity": identity() if seq == 0 else None,
+        "totals": wire.Totals(n_workers=2, n_threads=4, memory_bytes=1 << 30, thread_us=seq * 40_000_000),
+        "workers": workers(["tcp://127.0.0.1:40001", "tcp://127.0.0.1:40002"]),
+    }
+    return wire.Message(**values | changes)

@@ -1,0 +1,306 @@
+"""Open a lake and ask it named questions: the one way in which files of the lake are read.
+
+A question is a file of `sql/`; its first line says which relations it reads (`-- reads: groups, clusters_before`):
+
+- `<table>`: rows of the days asked for, from sealed files up to the boundary and open files after it, with repeats
+  dropped by the rule of `tables.py` over all of those days together;
+- `<table>_before`: the same for earlier days, but only of clusters that stand in the tables above and began before the
+  first day asked for; so a day's share of what only ever grows can be told;
+- `<rollup>`: roll-ups of sealed days, and of open days as computed on the spot by the query of that name.
+
+Each relation holds rows of one account and nothing else, whatever the SQL says: the wall is the relation.
+DuckDB sees registered relations only; it may open no file, load no extension and change no setting.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from daskscope_query import files, layout
+from daskscope_query.tables import ROLLUPS, SAMPLES, TABLES, Table
+
+_BEFORE = "_before"
+
+
+class MovedError(Exception):
+    """An open file went away while it was read: merged or sealed. Read the boundary again and ask again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`rows`: times are in UTC. `skipped`: keys of files that could not be read, whose rows are missing.
+
+    `as_of`: receipt of the latest message that the lake held of what was asked about, None if it held none.
+    """
+
+    rows: pa.Table
+    skipped: list[str]
+    as_of: datetime | None = None
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows as dicts; maps become dicts too."""
+        return self.rows.to_pylist(maps_as_pydicts="strict")
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    sql: str
+    reads: tuple[str, ...]
+
+    def arguments(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Every parameter of the SQL, null where none is given. Raises TypeError for one that it has not."""
+        known = set(re.findall(r"\$([a-z_]+)", self.sql))
+        if odd := given.keys() - known:
+            raise TypeError(f"The query has no parameter {', '.join(sorted(odd))}; it has {', '.join(sorted(known))}.")
+        return {name: given.get(name) for name in known}
+
+
+@cache
+def _query(name: str) -> _Query:
+    text = resources.files("daskscope_query").joinpath("sql", f"{name}.sql").read_text("utf-8")
+    head, _, _ = text.partition("\n")
+    return _Query(text, tuple(head.removeprefix("-- reads: ").split(", ")))
+
+
+@cache
+def _engine(pid: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  a forked child must not use its parent's threads
+    """A database without tables that only lends cursors: what a cursor registers, no other cursor sees."""
+    engine = duckdb.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+            "python_enable_replacements": "false",
+            "threads": "2",
+        },
+    )
+    engine.execute("SET GLOBAL TimeZone = 'UTC'; SET enable_external_access = false; SET lock_configuration = true")
+    return engine
+
+
+@dataclass(slots=True)
+class _Scope:
+    account: str
+    first: date
+    last: date
+    clusters: Sequence[str] | None = None
+    flaws: dict[str, str] = field(default_factory=dict[str, str])
+    """Keys of files that could not be read, and the table of each."""
+
+
+class Lake:
+    """A lake at `root`, a path or a URI that pyarrow opens; days up to `boundary` are read from sealed files.
+
+    Cheap to make: nothing is opened before a question. `open_files` (keys) narrows the open days to those files.
+    A missing folder is an empty lake.
+    """
+
+    def __init__(self, root: str, boundary: date | None, open_files: Collection[str] | None = None) -> None:
+        self._filesystem, path = pafs.FileSystem.from_uri(root if "://" in root else str(Path(root).absolute()))
+        self._root = path.rstrip("/") + "/"
+        self._boundary = boundary or date.min
+        self._open_files = open_files
+
+    def ask(self, query: str, *, account: str, days: tuple[date, date], **params: Any) -> Answer:
+        """Run a query of `sql/` over arrival days `days` (both included); a parameter left out is null.
+
+        `cluster` and `clusters` narrow every relation to those clusters. Raises MovedError.
+        """
+        cluster = params.get("cluster")
+        clusters = [cluster] if cluster is not None else params.get("clusters")
+        return self._answer(_query(query), _Scope(account, *days, clusters), params, freshness=True)
+
+    def day(self, table: str, *, account: str, day: date) -> Answer:
+        """All rows of one day, repeats dropped, by cluster and then time: always in the same order."""
+        order = ", ".join(f'"{name}"' for name in dict.fromkeys(("cluster", "at", "boot", "seq", *TABLES[table].key)))
+        query = _Query(f'SELECT * FROM "{table}" ORDER BY {order}', (table,))  # noqa: S608  names of our own tables
+        return self._shaped(self._answer(query, _Scope(account, day, day), {}), TABLES[table])
+
+    def rollup(self, name: str, *, account: str, day: date) -> Answer:
+        """A roll-up of one day, computed from the rows of that day and what came before it."""
+        found = self._answer(_query(name), _Scope(account, day, day), {"account": account, "day": day})
+        return self._shaped(found, ROLLUPS[name])
+
+    def file(self, table: str, key: str) -> pa.Table:
+        """All rows of a file, of every account: for what moves rows. Raises UnreadableError, FileNotFoundError."""
+        return files.read(self._filesystem, self._root + key, TABLES[table].schema)
+
+    def accounts(self, table: str, key: str) -> set[str]:
+        """Whose rows a file holds, for which all of it is read. Raises UnreadableError, FileNotFoundError."""
+        found = set(self.file(table, key).column("account").unique().to_pylist())
+        if None in found:
+            raise files.UnreadableError("it has rows of no account")
+        return found
+
+    def _shaped(self, answer: Answer, table: Table) -> Answer:
+        return Answer(answer.rows.select(table.schema.names).cast(table.schema), answer.skipped)
+
+    def _answer(self, query: _Query, scope: _Scope, params: dict[str, Any], freshness: bool = False) -> Answer:
+        # The first try may meet flawed files, the second one files that vanished.
+        for _ in range(2):
+            session = _Session(self, scope)
+            try:
+                return session.answer(query, params, freshness)
+            except duckdb.Error:
+                if not self._explained(session, scope):
+                    raise
+            finally:
+                session.close()
+        session = _Session(self, scope)
+        with closing(session):
+            return session.answer(query, params, freshness)
+
+    def _explained(self, session: _Session, scope: _Scope) -> bool:
+        """Whether a file that the session read is the cause; notes those that are flawed."""
+        explained = False
+        for table, keys in session.read.values():
+            for key in keys:
+                try:
+                    files.read(self._filesystem, self._root + key, table.schema)
+                except FileNotFoundError as error:
+                    if key.startswith("open/"):
+                        raise MovedError(f"{key} is gone: it was merged, or its day sealed.") from error
+                    explained = True
+                except files.UnreadableError:
+                    scope.flaws[key] = table.name
+                    explained = True
+        return explained
+
+    def keys(self, table: str, account: str, first: date, last: date) -> list[str]:
+        """The files that hold a table's rows of these days: sealed ones of the account, open ones of all accounts."""
+        found: list[str] = []
+        if first <= self._boundary:
+            found += self._list(layout.sealed_prefix(table, account), first, min(last, self._boundary))
+        if last > self._boundary:
+            after = max(first, self._boundary + timedelta(1))
+            found += self._open(table, after, last)
+        return found
+
+    def rollup_keys(self, name: str, account: str, first: date, last: date) -> list[str]:
+        return self._list(layout.rollup_prefix(name, account), first, min(last, self._boundary))
+
+    def open_days(self, first: date, last: date) -> list[date]:
+        """Days after the boundary, within these, on which any message arrived."""
+        after = max(first, self._boundary + timedelta(1))
+        return sorted({day for key in self._open(SAMPLES.name, after, last) if (day := layout.day_in(key))})
+
+    def _open(self, table: str, first: date, last: date) -> list[str]:
+        prefix = f"open/{table}/"
+        if self._open_files is None:
+            return self._list(prefix, first, last)
+        days = {key: layout.day_in(key) for key in self._open_files if key.startswith(prefix)}
+        return sorted(key for key, day in days.items() if day and first <= day <= last)
+
+    def _list(self, prefix: str, first: date, last: date) -> list[str]:
+        selector = pafs.FileSelector(self._root + prefix, allow_not_found=True, recursive=True)
+        keys = [info.path[len(self._root) :] for info in self._filesystem.get_file_info(selector) if info.is_file]
+        days = {key: layout.day_in(key) for key in keys if key.endswith(".parquet")}
+        return sorted(key for key, day in days.items() if day and first <= day <= last)
+
+    def dataset(self, keys: Sequence[str], table: Table, account: str, clusters: Sequence[str] | None) -> Any:
+        paths = [self._root + key for key in keys]
+        return files.relation(self._filesystem, paths, table.schema, account, clusters)
+
+
+class _Session:
+    """One try at one question: a cursor with the relations that the query names."""
+
+    def __init__(self, lake: Lake, scope: _Scope) -> None:
+        self._lake, self._scope = lake, scope
+        self._cursor = _engine(os.getpid()).cursor()
+        self._skipped: set[str] = set()
+        self.read: dict[str, tuple[Table, list[str]]] = {}
+        """By relation, the files that may have been read."""
+
+    def close(self) -> None:
+        self._cursor.close()
+
+    def answer(self, query: _Query, params: dict[str, Any], freshness: bool) -> Answer:
+        arguments = query.arguments(params)
+        as_of = self._as_of() if freshness else None
+        for name in query.reads:
+            if name in ROLLUPS:
+                self._add_rollup(ROLLUPS[name])
+            elif name in TABLES:
+                self._add(name, TABLES[name], self._scope.first, self._scope.last, self._scope.clusters)
+        if early := [name for name in query.reads if name.endswith(_BEFORE)]:
+            self._add_before(early, [name for name in query.reads if name in TABLES])
+        # A statement without parameters is given none: DuckDB refuses an empty set of them.
+        rows = self._cursor.sql(query.sql, params=arguments or None).to_arrow_table()
+        tables = {name.removesuffix(_BEFORE) for name in query.reads}
+        mine = {key for key, table in self._scope.flaws.items() if table in tables}
+        return Answer(rows, sorted(mine | self._skipped), as_of)
+
+    def _add(self, name: str, table: Table, first: date, last: date, clusters: Sequence[str] | None) -> None:
+        keys = [k for k in self._lake.keys(table.name, self._scope.account, first, last) if k not in self._scope.flaws]
+        self.read[name] = (table, keys)
+        self._cursor.register(f"{name}_files", self._lake.dataset(keys, table, self._scope.account, clusters))
+        key = ", ".join(f'"{column}"' for column in table.key)
+        # Among equal messages the one received first counts, so that the choice is always the same.
+        self._cursor.execute(f"""
+            CREATE TEMP VIEW "{name}" AS SELECT * FROM "{name}_files"
+            QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY seq DESC, received_at) = 1
+        """)  # noqa: S608  names of our own tables
+
+    def _add_before(self, early: Sequence[str], tables: Sequence[str]) -> None:
+        """Relations of the days before the first one, for clusters of `tables` that were there before it."""
+        first = self._scope.first
+        midnight_ms = datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp() * 1000
+        # Identities travel once, so they do not show which clusters there are; every other table does.
+        sources = [f'SELECT cluster, boot FROM "{name}_files"' for name in tables if name != "clusters"]  # noqa: S608
+        found = self._cursor.execute(" UNION ".join(sources)).fetchall()
+        began = {(cluster, ms) for cluster, boot in found if (ms := _boot_ms(boot)) < midnight_ms}
+        from_day = layout.day_of(min((ms for _, ms in began), default=midnight_ms) / 1000)
+        clusters = sorted({cluster for cluster, _ in began})
+        for name in early:
+            # With no such cluster the span of days is empty, and so is the relation.
+            self._add(name, TABLES[name.removesuffix(_BEFORE)], from_day, first - timedelta(1), clusters)
+
+    def _add_rollup(self, rollup: Table) -> None:
+        account, first, last = self._scope.account, self._scope.first, self._scope.last
+        keys = self._lake.rollup_keys(rollup.name, account, first, last)
+        keys = [key for key in keys if key not in self._scope.flaws]
+        self.read[rollup.name] = (rollup, keys)
+        self._cursor.register("sealed_days", self._lake.dataset(keys, rollup, account, None))
+        days = [self._lake.rollup(rollup.name, account=account, day=d) for d in self._lake.open_days(first, last)]
+        self._skipped.update(key for day in days for key in day.skipped)
+        fresh = pa.concat_tables([rollup.schema.empty_table(), *(day.rows for day in days)])
+        self._cursor.register("open_days", fresh)
+        self._cursor.execute(f"""
+            CREATE TEMP VIEW "{rollup.name}" AS FROM sealed_days UNION ALL BY NAME FROM open_days
+        """)
+
+    def _as_of(self) -> datetime | None:
+        """Every message has a row in `samples`; without a cluster the newest day that has any is enough."""
+        scope = self._scope
+        keys = self._lake.keys(SAMPLES.name, scope.account, scope.first, scope.last)
+        keys = [key for key in keys if key not in scope.flaws]
+        if scope.clusters is None:
+            newest = max((day for key in keys if (day := layout.day_in(key))), default=None)
+            keys = [key for key in keys if layout.day_in(key) == newest]
+        self.read["as_of"] = (SAMPLES, keys)
+        self._cursor.register("as_of_files", self._lake.dataset(keys, SAMPLES, scope.account, scope.clusters))
+        latest = self._cursor.sql("SELECT max(received_at) AS at FROM as_of_files").to_arrow_table()
+        return latest.column(0)[0].as_py()
+
+
+def _boot_ms(boot: str) -> int:
+    """Epoch milliseconds at which a boot began, by the scheduler's clock; 0 if its name does not tell."""
+    try:
+        return int(boot[:12], 16)
+    except ValueError:
+        return 0

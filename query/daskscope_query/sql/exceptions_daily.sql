@@ -1,0 +1,21 @@
+-- reads: exceptions, exceptions_before, clusters, clusters_before
+-- The roll-up of one day: exceptions that no earlier day has, by user and kind.
+WITH users AS (
+    SELECT cluster, arg_max("user", (boot, seq)) AS "user"
+    FROM (FROM clusters UNION ALL BY NAME FROM clusters_before)
+    GROUP BY cluster
+),
+fresh AS (SELECT e.* FROM exceptions e ANTI JOIN exceptions_before USING (cluster, boot, no))
+SELECT
+    $account AS account,
+    $day::DATE AS day,
+    "user",
+    type,
+    text,
+    prefix,
+    count(DISTINCT cluster) AS n_clusters,
+    sum(count)::BIGINT AS count
+FROM fresh
+LEFT JOIN users USING (cluster)
+GROUP BY "user", type, text, prefix
+ORDER BY "user", type, text, prefix

@@ -1,0 +1,27 @@
+-- reads: prefixes_daily
+-- A team's task prefixes by worker time; `user` narrows them. `n_clusters` counts a cluster on each of its days.
+WITH mine AS (SELECT * FROM prefixes_daily WHERE $user::VARCHAR IS NULL OR "user" = $user),
+actions AS (
+    SELECT prefix, e.key AS action, sum(e.value)::BIGINT AS us
+    FROM (SELECT prefix, unnest(map_entries(action_us)) AS e FROM mine)
+    GROUP BY ALL
+),
+spent AS (
+    SELECT prefix, map_from_entries(list((action, us) ORDER BY action)) AS action_us, sum(us)::BIGINT AS us
+    FROM actions
+    GROUP BY prefix
+),
+made AS (
+    SELECT
+        prefix,
+        sum(n_clusters)::BIGINT AS n_clusters,
+        sum(n_tasks)::BIGINT AS n_tasks,
+        sum(nbytes)::BIGINT AS nbytes
+    FROM mine
+    GROUP BY prefix
+)
+SELECT made.*, coalesce(spent.action_us, MAP {}::MAP(VARCHAR, BIGINT)) AS action_us, coalesce(spent.us, 0) AS us
+FROM made
+LEFT JOIN spent USING (prefix)
+ORDER BY us DESC, prefix
+LIMIT $limit OFFSET $offset

@@ -1,0 +1,23 @@
+-- reads: workers, samples
+-- Each worker that one cluster had: last values, greatest memory, mean CPU; `gone` if the newest message lacks it.
+WITH newest AS (SELECT max((boot, seq)) AS message FROM samples WHERE cluster = $cluster)
+SELECT
+    address,
+    arg_max(name, (boot, seq)) AS name,
+    arg_max(status, (boot, seq)) AS status,
+    max((boot, seq)) < (SELECT message FROM newest) AS gone,
+    min("at") AS first_at,
+    max("at") AS last_at,
+    arg_max(n_threads, (boot, seq)) AS n_threads,
+    arg_max(memory_mib, (boot, seq)) * 1048576 AS memory_bytes,
+    arg_max(memory_limit_mib, (boot, seq)) * 1048576 AS memory_limit_bytes,
+    max(memory_mib) * 1048576 AS peak_memory_bytes,
+    arg_max(spilled_mib, (boot, seq)) * 1048576 AS spilled_bytes,
+    arg_max(cpu_pct, (boot, seq)) AS cpu_pct,
+    avg(cpu_pct) AS mean_cpu_pct,
+    arg_max(executing, (boot, seq)) AS executing,
+    arg_max(ready, (boot, seq)) AS ready
+FROM workers
+WHERE cluster = $cluster
+GROUP BY address
+ORDER BY first_at, address

@@ -1,0 +1,3 @@
+from tests.query.conftest import rig
+
+__all__ = ["rig"]

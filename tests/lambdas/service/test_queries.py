@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from daskscope import wire
+from daskscope.testing import START_MS, boot_at, event, exception, groups, identity, workers
+from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.service.queries import Queries
+from daskscope_lambdas.testing import FakeClock
+from daskscope_query.lake import Lake, MovedError
+from tests.query.lake_rig import CLUSTER, DAY, DAY_S, START, LakeRig, envelope
+
+BOOT = boot_at(START_MS)
+OTHER = "0" * 31 + "2"
+FRAMES = [wire.Frame(code="a" * 32, file="job.py", line=3), wire.Frame(code="b" * 32, file="lib.py", line=7)]
+
+
+def row(**changes: Any) -> ClusterRow:
+    values: dict[str, Any] = {
+        "account": "acme", "id": 1, "uuid": CLUSTER, "started_at": START,
+        "first_received_at": START, "last_received_at": START,
+    }  # fmt: skip
+    return ClusterRow(**values | changes)
+
+
+@pytest.fixture
+def queries(rig: LakeRig, clock: FakeClock) -> Queries:
+    return Queries(str(rig.root), rig.seals, clock)
+
+
+def at(ms: int) -> datetime:
+    return datetime.fromtimestamp((START_MS + ms) / 1000, UTC)
+
+
+def test_computations_with_their_groups_sums_and_code(rig: LakeRig, queries: Queries) -> None:
+    rig.write(
+        envelope(
+            computations=[
+                wire.Computation(no=0, start_ms=START_MS, stop_ms=START_MS + 9, code=[FRAMES, FRAMES[:1]]),
+                wire.Computation(no=1, start_ms=START_MS + 5),
+                wire.Computation(no=2, start_ms=START_MS + 6, stop_ms=START_MS + 8),
+                wire.Computation(no=3, start_ms=START_MS + 7, stop_ms=START_MS + 8),
+            ],
+            groups=groups(
+                {"no": 0, "name": "read", "states": {"released": 4}, "action_us": {"disk-read": 500_000}},
+                {"no": 1, "name": "sum", "states": {"memory": 1, "released": 3}, "dependencies": [0], "n_tasks": 6},
+                {"no": 2, "computation": None, "name": "scattered"},
+                {"no": 3, "computation": 2, "states": {"erred": 1}},
+                {"no": 4, "computation": 3, "states": {"forgotten": 1}},
+            ),
+            exceptions=[exception(group=4)],
+        )
+    )
+    found = queries.computations(row(), 100, 0)
+    assert [(c["id"], c["status"]) for c in found.rows] == [
+        (f"{BOOT}-3", "erred"), (f"{BOOT}-2", "erred"), (f"{BOOT}-1", "running"), (f"{BOOT}-0", "finished"),
+    ]  # fmt: skip
+    first = found.rows[3]
+    assert (first["start"], first["stop"], first["cluster_id"]) == (at(0), at(9), 1)
+    assert [frame["code"] for frame in first["code"]] == ["a" * 32, "b" * 32]
+    assert (first["n_tasks"], first["bytes"]) == (10, 8_000)
+    assert first["states"] == {"released": 7, "memory": 1}
+    assert first["seconds"] == {"disk-read": 0.5, "compute": 4.0}
+    assert [(g["name"], g["dependencies"]) for g in first["groups"]] == [("read", []), ("sum", ["read"])]
+    assert set(first["groups"][0]) >= {
+        "id", "name", "prefix", "start", "stop", "n_tasks", "states", "seconds", "bytes", "dependencies", "types",
+        "span",
+    }  # fmt: skip
+    assert (found.skipped, found.as_of) == ([], at(0))
+    assert [c["id"] for c in queries.computations(row(), 1, 1).rows] == [f"{BOOT}-2"]
+    assert [g["name"] for g in queries.groups(row()).rows if g["computation"] is None] == ["scattered"]
+    json.dumps(found.rows, default=datetime.isoformat)
+
+
+def test_exceptions_name_their_group_and_computation(rig: LakeRig, queries: Queries) -> None:
+    rig.write(
+        envelope(
+            groups=groups({"no": 0, "name": "clean-9", "computation": 5}),
+            exceptions=[exception(), exception(no=1, group=None)],
+        ),
+        envelope(
+            cluster=OTHER,
+            cluster_id=2,
+            identity=identity(user="bob", scheduler_id="Scheduler-2"),
+            exceptions=[exception(no=7, last_ms=START_MS)],
+        ),
+    )
+    newest, first = queries.exceptions(row(), 10, 0).rows
+    assert (newest["group"], newest["computation"]) == (None, None)
+    assert (first["group"], first["computation"], first["user"]) == ("clean-9", f"{BOOT}-5", "ada")
+    assert set(first) == {
+        "cluster_id", "scheduler_id", "user", "type", "text", "traceback", "key", "prefix", "group", "computation",
+        "workers", "first", "last", "count",
+    }  # fmt: skip
+    everyone = queries.account_exceptions("acme", None, None, None, 10, 0).rows
+    assert [e["user"] for e in everyone] == ["ada", "ada", "bob"]
+    assert [e["scheduler_id"] for e in queries.account_exceptions("acme", None, "bob", None, 10, 0).rows] == [
+        "Scheduler-2"
+    ]
+    assert [e["cluster_id"] for e in queries.account_exceptions("acme", 3600, None, OTHER, 10, 0).rows] == [2]
+    assert queries.account_exceptions("globex", None, None, None, 10, 0).rows == []
+
+
+def test_since_counts_back_from_now(rig: LakeRig, queries: Queries, clock: FakeClock) -> None:
+    rig.write(envelope(exceptions=[exception(no=0, last_ms=START_MS), exception(no=1, last_ms=START_MS + 5_000)]))
+    clock.at = START + 10
+    assert [e["last"] for e in queries.account_exceptions("acme", 6, None, None, 10, 0).rows] == [at(5_000)]
+    assert len(queries.account_exceptions("acme", 1e12, None, None, 10, 0).rows) == 2
+
+
+def test_events_and_workers_and_samples(rig: LakeRig, queries: Queries) -> None:
+    rig.write(
+        envelope(seq=0, events=[event(no=0), event(no=1, at_ms=START_MS + 2_000, topic="stealing", worker=None)]),
+        envelope(seq=1, workers=workers(["tcp://127.0.0.1:40001"], memory_mib=[1])),
+    )
+    newest, oldest = queries.events(row(), 10, 0).rows
+    assert (newest["topic"], newest["time"], newest["worker"]) == ("stealing", at(2_000), None)
+    assert set(oldest) == {"cluster_id", "scheduler_id", "time", "topic", "action", "worker", "detail"}
+    assert oldest["scheduler_id"] == "Scheduler-00000000-0000-0000-0000-000000000001"
+    stays, left = queries.workers(row()).rows
+    assert (stays["status"], stays["memory"], stays["peak_memory"]) == ("running", 1 << 20, 512 << 20)
+    assert (left["status"], left["last"]) == ("left", at(0))
+    assert [s["n_workers"] for s in queries.samples(row()).rows] == [2, 2]
+    assert [w["address"] for w in queries.workers(row()).part(1, 1).rows] == ["tcp://127.0.0.1:40002"]
+
+
+def test_a_clusters_days_reach_to_what_came_after_sealing(rig: LakeRig, queries: Queries, clock: FakeClock) -> None:
+    rig.write(envelope(seq=0, received_at=START - DAY_S))
+    rig.seals.day = DAY
+    rig.write(envelope(seq=1))
+    assert [s["seq"] for s in queries.samples(row()).rows] == []
+    clock.at = START + DAY_S
+    assert [s["seq"] for s in queries.samples(row()).rows] == [1]
+
+
+def test_a_skipped_file_of_either_question_is_told(rig: LakeRig, queries: Queries) -> None:
+    rig.write(envelope(exceptions=[exception()]))
+    rig.objects.put_new(f"open/groups/day={DAY}/bad.parquet", b"")
+    found = queries.exceptions(row(), 10, 0)
+    assert (len(found.rows), found.skipped) == (1, [f"open/groups/day={DAY}/bad.parquet"])
+
+
+def test_when_the_boundary_moves_the_question_is_asked_again(
+    rig: LakeRig, queries: Queries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[date | None] = []
+    ask = Lake.ask
+
+    def moving(self: Lake, *args: Any, **params: Any) -> Any:
+        asked.append(rig.seals.day)
+        if len(asked) == 1:
+            rig.seals.day = DAY - timedelta(1)
+            raise MovedError("gone")
+        return ask(self, *args, **params)
+
+    monkeypatch.setattr(Lake, "ask", moving)
+    rig.write(envelope())
+    assert len(queries.samples(row()).rows) == 1
+    assert asked == [None, DAY - timedelta(1)]
+
+
+def test_team_questions(rig: LakeRig, queries: Queries) -> None:
+    rig.write(
+        envelope(
+            groups=groups({"no": 0}, {"no": 1, "prefix": "read", "action_us": {"disk-read": 9_000_000}}),
+            exceptions=[exception()],
+        ),
+        envelope(cluster=OTHER, identity=identity(user="bob"), groups=groups({"no": 0})),
+    )
+    found = queries.prefixes("acme", (DAY, DAY), None, 10, 0)
+    assert [(p["prefix"], p["n_clusters"], p["n_tasks"], p["seconds"]) for p in found.rows] == [
+        ("read", 1, 4, {"disk-read": 9.0}),
+        ("sum", 2, 8, {"compute": 8.0}),
+    ]
+    assert [p["n_tasks"] for p in queries.prefixes("acme", (DAY, DAY), "bob", 10, 0).rows] == [4]
+    (kind,) = queries.exceptions_by_kind("acme", (DAY, DAY), None, 10, 0).rows
+    assert (kind["type"], kind["count"], kind["users"]) == ("ValueError", 3, ["ada"])

@@ -1,0 +1,135 @@
+from dataclasses import fields
+from datetime import date, timedelta
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from daskscope import wire
+from daskscope.testing import START_MS, event, exception, groups, identity, message, workers
+from daskscope_lambdas.service.envelope import pack, unpack
+from daskscope_lambdas.service.write import to_rows
+from daskscope_query import layout
+from daskscope_query.tables import TABLES, VERSION
+from tests.query.lake_rig import CLUSTER, DAY, DAY_S, START, LakeRig, envelope
+
+YESTERDAY, TOMORROW = DAY - timedelta(1), DAY + timedelta(1)
+
+FULL = message(
+    phase="closed",
+    reason="idle-timeout-exceeded",
+    groups=groups(
+        {"no": 0, "computation": None, "start_ms": None, "stop_ms": None},
+        {"no": 1, "states": {"erred": 2}, "dependencies": [0], "types": ["int", "str"], "span": "s"},
+    ),
+    computations=[
+        wire.Computation(no=0, start_ms=START_MS, code=[[wire.Frame(code="c" * 32, file="job.py", line=3)], []]),
+    ],
+    exceptions=[exception(group=None)],
+    events=[event(worker=None, detail='{"n": 1}')],
+    lost={"spool-full": 2},
+    totals=wire.Totals(n_workers=2, action_us={"compute": 5, "idle": 0}),
+)
+
+
+def test_every_table_has_its_rows_of_a_message() -> None:
+    rows = {table.name: found.to_pylist(maps_as_pydicts="strict") for table, found in to_rows([envelope(**_values())])}
+    assert {name: len(found) for name, found in rows.items()} == {
+        "clusters": 1, "samples": 1, "workers": 2, "groups": 2, "computations": 1, "exceptions": 1, "events": 1,
+    }  # fmt: skip
+    for found in rows.values():
+        for row in found:
+            origin = (row["account"], row["cluster"], row["cluster_id"], row["seq"])
+            assert origin == ("acme", CLUSTER, 1, 0)
+            assert row["received_at"].timestamp() == START
+            assert row["at"].timestamp() == START_MS / 1000
+    assert rows["clusters"][0]["tags"] == {"team": "weather"}
+    assert rows["samples"][0]["action_us"] == {"compute": 5, "idle": 0}
+    assert (rows["samples"][0]["lost"], rows["samples"][0]["reason"]) == ({"spool-full": 2}, "idle-timeout-exceeded")
+    assert rows["workers"][1]["memory_mib"] == 512
+    scattered, erred = rows["groups"]
+    assert (scattered["computation"], scattered["start_at"], scattered["states"]) == (None, None, {"memory": 4})
+    assert (erred["states"], erred["dependencies"], erred["types"]) == ({"erred": 2}, [0], ["int", "str"])
+    frame = {"code": "c" * 32, "file": "job.py", "line": 3}
+    assert frame.items() <= rows["computations"][0]["code"][0][0].items()
+    assert rows["computations"][0]["code"][1] == []
+    assert (rows["exceptions"][0]["group_no"], rows["exceptions"][0]["count"]) == (None, 3)
+    assert rows["events"][0]["detail"] == '{"n": 1}'
+
+
+def _values() -> dict[str, Any]:
+    return {f.name: getattr(FULL, f.name) for f in fields(FULL)}
+
+
+def test_a_field_of_the_message_that_has_a_column_reaches_it() -> None:
+    """A new field with a column of the same name cannot be forgotten."""
+    kinds = {"samples": wire.Totals, "workers": wire.Workers, "groups": wire.Groups, "clusters": wire.Identity,
+             "exceptions": wire.ExceptionFamily, "events": wire.Event}  # fmt: skip
+    rows = {table.name: found for table, found in to_rows([envelope(**_values())])}
+    for name, kind in kinds.items():
+        shared = {f.name for f in fields(kind)} & {c.name for c in TABLES[name].columns}
+        assert shared
+        for column in shared:
+            assert len(rows[name].column(column)) == rows[name].num_rows, (name, column)
+
+
+def test_one_file_per_table_that_has_rows_and_day(rig: LakeRig) -> None:
+    rig.write(envelope(seq=1), envelope(seq=2, received_at=START + DAY_S), name="b")
+    assert rig.listed("open/") == [
+        f"open/{table}/day={day}/b.parquet" for table in ("samples", "workers") for day in ("2026-11-21", "2026-11-22")
+    ]
+
+
+def test_the_day_is_the_servers_and_turns_at_midnight_utc(rig: LakeRig) -> None:
+    midnight = START + 16 * 3600
+    rig.write(envelope(seq=1, received_at=midnight - 0.001, workers=workers([])), name="before")
+    rig.write(envelope(seq=2, received_at=midnight, workers=workers([])), name="after")
+    assert rig.listed("open/") == [
+        layout.open_key("samples", DAY, "before"),
+        layout.open_key("samples", TOMORROW, "after"),
+    ]
+
+
+def test_the_same_batch_again_changes_nothing(rig: LakeRig) -> None:
+    rig.write(envelope(), name="b")
+    before = {key: rig.objects.get(key) for key in rig.listed()}
+    rig.write(envelope(), name="b")
+    assert {key: rig.objects.get(key) for key in rig.listed()} == before
+
+
+@pytest.mark.parametrize("boundary", [DAY, TOMORROW])
+def test_what_comes_after_its_day_was_sealed_goes_to_the_first_open_day(rig: LakeRig, boundary: date) -> None:
+    """Also when the first try wrote only what was received later, and died: nothing may be Taken for another's."""
+    first = boundary + timedelta(1)
+    later = envelope(seq=2, received_at=START + (first - DAY).days * DAY_S)
+    rig.write(later, name="b")
+    rig.seals.day = boundary
+    rig.write(envelope(seq=1), later, name="b")
+    rows = rig.records("samples", cluster=CLUSTER, last=TOMORROW + timedelta(2))
+    assert [row["seq"] for row in rows] == [1, 2]
+    assert {layout.day_in(key) for key in rig.listed("open/")} == {first}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"workers": workers(["a"], cpu_pct=[2**40])},
+        {"workers": workers(["a"], memory_mib=[2**70])},
+        {"made_at_ms": 10**15},
+        {"events": [event(at_ms=-1)]},
+        {"identity": identity(started_at_ms=2**63 - 1)},
+    ],
+    ids=lambda odd: next(iter(odd)),
+)
+def test_a_value_that_no_column_takes_is_refused_before_anything_is_kept(rig: LakeRig, odd: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, OverflowError)):
+        rig.write(envelope(seq=0), envelope(seq=1, **odd))
+    assert rig.listed() == []
+
+
+def test_files_carry_the_version_and_the_envelope_survives_the_queue(rig: LakeRig) -> None:
+    rig.write(unpack(pack(envelope(**_values()))), name="b")
+    for name, table in TABLES.items():
+        file = pq.ParquetFile(rig.root / layout.open_key(name, DAY, "b"))
+        assert file.metadata.metadata[b"daskscope.version"] == str(VERSION).encode()
+        assert file.schema_arrow.names == table.schema.names

@@ -1,0 +1,62 @@
+"""A lake in a folder, written message by message, for tests of what reads it."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from daskscope.testing import START_MS, message
+from daskscope_lambdas.adapters.local import DiskObjects
+from daskscope_lambdas.ports import Conflict
+from daskscope_lambdas.service.envelope import Envelope
+from daskscope_lambdas.service.write import Writer
+from daskscope_query.lake import Lake
+
+START = START_MS / 1000
+DAY = date(2026, 11, 21)
+DAY_S = 86_400.0
+CLUSTER = "0" * 31 + "1"
+
+
+class MemorySeals:
+    def __init__(self, day: date | None = None) -> None:
+        self.day = day
+
+    def boundary(self) -> date | None:
+        return self.day
+
+    def advance(self, expected: date | None, day: date) -> None:
+        if expected != self.day:
+            raise Conflict(f"{self.day}")
+        self.day = day
+
+
+def envelope(account: str = "acme", cluster_id: int = 1, received_at: float = START, **changes: Any) -> Envelope:
+    return Envelope(account=account, cluster_id=cluster_id, received_at=received_at, message=message(**changes))
+
+
+class LakeRig:
+    """`write` makes one batch of what it is given; batches are numbered."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.objects = DiskObjects(root)
+        self.seals = MemorySeals()
+        self.batches = 0
+
+    def write(self, *envelopes: Envelope, name: str | None = None) -> None:
+        self.batches += 1
+        Writer(self.objects, self.seals).write(envelopes, name or f"batch-{self.batches}")
+
+    def listed(self, prefix: str = "") -> list[str]:
+        return list(self.objects.list(prefix))
+
+    def lake(self) -> Lake:
+        return Lake(str(self.root), self.seals.boundary())
+
+    def ask(self, query: str, account: str = "acme", first: date = DAY, last: date = DAY, **params: Any) -> Any:
+        return self.lake().ask(query, account=account, days=(first, last), **params)
+
+    def records(self, query: str, **params: Any) -> list[dict[str, Any]]:
+        return self.ask(query, **params).records()
