@@ -95,7 +95,7 @@ def _text(name: str, value: Any) -> str:
     if name in _TIMES and isinstance(value, str):
         return value.partition(".")[0].replace("T", " ")
     if isinstance(value, float):
-        return f"{value:.1f}"
+        return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
     if isinstance(value, Mapping):
         pairs: Mapping[Any, Any] = value
         # Its keys are task states and actions, and no fields: `memory` is a count here.

@@ -119,9 +119,18 @@ class Sender:
         for message in fresh:
             self._pack(message)
         if self._parcels and self._monotonic() >= self._not_before:
-            parcel = self._parcels[0]
-            self._settle(parcel, self._transport.deliver(parcel.name, parcel.body, parcel.encoding))
+            self._attempt(self._parcels[0])
         return True
+
+    def _attempt(self, parcel: Parcel) -> None:
+        try:
+            self._settle(parcel, self._transport.deliver(parcel.name, parcel.body, parcel.encoding))
+        except Exception as error:  # noqa: BLE001  # a fault of ours: the thread lives on, without this message
+            if self._parcels and self._parcels[0] is parcel:
+                self._done(parcel)
+                self._drop("failed", f"{type(error).__name__}: {error}")
+            else:
+                self._warn("the server's answer could not be heeded: %s.", f"{type(error).__name__}: {error}")
 
     def _pause_s(self) -> float | None:
         """How long until the next attempt; None if there is nothing to send."""

@@ -64,7 +64,7 @@ class EventReader:
 
     def _event(self, topic: str, at_s: float, message: Any) -> wire.Event | None:
         fields: Mapping[Any, Any] = message if isinstance(message, Mapping) else {"message": message}
-        action = str(fields.get("action", ""))
+        action = _name(fields.get("action", ""))
         if topic == "all":
             if action not in _WORKERS_CAME_AND_WENT:
                 return None
@@ -100,18 +100,25 @@ def _json(value: object) -> str:
 
 def _plain(value: object, depth: int) -> Any:
     """JSON types only. Of anything else the type's name is taken and never its `repr`, which is the user's code."""
-    if value is None or isinstance(value, (bool, int, str)):
+    if value is None or isinstance(value, (bool, str)):
         return value
+    if isinstance(value, int):
+        return value if value.bit_length() < 64 else f"<an integer of {value.bit_length()} bits>"
     if isinstance(value, float):
         return value if value - value == 0 else str(value)  # JSON has no infinity and no NaN
     if depth >= MAX_DEPTH:
         return "..."
     if isinstance(value, Mapping):
-        pairs = islice(value.items(), MAX_ITEMS)
-        return {str(key): _plain(item, depth + 1) for key, item in pairs if isinstance(key, (str, int, tuple))}
+        pairs = {_name(key): _plain(item, depth + 1) for key, item in islice(value.items(), MAX_ITEMS)}
+        return pairs if len(value) <= MAX_ITEMS else {**pairs, "...": f"{len(value) - MAX_ITEMS} more"}
     if isinstance(value, (list, tuple, Set)):
         items = [_plain(item, depth + 1) for item in islice(value, MAX_ITEMS)]
         return items if len(value) <= MAX_ITEMS else [*items, f"... {len(value) - MAX_ITEMS} more"]
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"<{len(value)} bytes>"
     return f"<{type(value).__qualname__}>"
+
+
+def _name(value: object) -> str:
+    """A text for what may be a key or an action: tuples are keys of tasks."""
+    return value if isinstance(value, str) else str(_plain(value, MAX_DEPTH - 2))

@@ -49,9 +49,12 @@ class ExceptionReader:
             return []
         families: dict[tuple[str, str, str], wire.ExceptionFamily] = {}
         for erred in reversed(fresh):
-            text = erred.exception_text or self._reason(erred)
+            text = alike = erred.exception_text
+            if not text:
+                text = self._reason(erred)
+                alike = text.replace(str(erred.key), "")  # Dask names the task in its own errors
             prefix = key_split(erred.key)
-            kind = (prefix, text, erred.traceback_text)
+            kind = (prefix, alike, erred.traceback_text)
             if kind in families:
                 _add(families[kind], erred)
             elif len(families) < MAX_FAMILIES:

@@ -8,6 +8,7 @@ from daskscope import wire
 
 if TYPE_CHECKING:
     from distributed import Scheduler
+    from distributed.scheduler import WorkerState
 
 
 class TotalsReader:
@@ -27,10 +28,10 @@ class TotalsReader:
         limits = sum(state.memory_limit or 0 for state in scheduler.workers.values())
         memory_bytes = managed_bytes = spilled_bytes = held_bytes = processing = 0
         for state in scheduler.workers.values():
-            memory = state.memory
-            memory_bytes += memory.process
-            managed_bytes += memory.managed
-            spilled_bytes += memory.spilled
+            process, managed, spilled = _memory(state)
+            memory_bytes += process
+            managed_bytes += managed
+            spilled_bytes += spilled
             held_bytes += state.nbytes
             processing += len(state.processing)
         waiting = in_memory = erred = 0
@@ -81,3 +82,12 @@ class TotalsReader:
             # The clock may be set back: then no time has passed, rather than a negative one.
             self._thread_s += max(to_s - self._until_s, 0.0) * self._n_threads
         self._until_s = to_s
+
+
+def _memory(state: WorkerState) -> tuple[int, int, int]:
+    """Bytes of the process, managed and spilled; zeros for a worker whose metrics do not say it in numbers."""
+    try:
+        memory = state.memory
+        return int(memory.process), int(memory.managed), int(memory.spilled)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return 0, 0, 0

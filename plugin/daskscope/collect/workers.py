@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from distributed import Scheduler
 
 MIB, KIB = 1 << 20, 1 << 10
+MAX_WHOLE = (1 << 31) - 1
+"""What a column of the lake holds; no worker has 2 PiB of memory."""
 
 
 def read_workers(scheduler: Scheduler) -> wire.Workers:
@@ -17,10 +19,10 @@ def read_workers(scheduler: Scheduler) -> wire.Workers:
     columns = wire.Workers()
     for state in scheduler.workers.values():
         metrics: dict[str, Any] = state.metrics
-        counts: dict[str, int] = metrics.get("task_counts") or {}
-        network: dict[str, float] = metrics.get("host_net_io") or {}
-        disk: dict[str, float] = metrics.get("host_disk_io") or {}
-        spilled: dict[str, int] = metrics.get("spilled_bytes") or {}
+        counts = _mapping(metrics.get("task_counts"))
+        network = _mapping(metrics.get("host_net_io"))
+        disk = _mapping(metrics.get("host_disk_io"))
+        spilled = _mapping(metrics.get("spilled_bytes"))
         columns.address.append(state.address)
         columns.name.append(str(state.name))
         columns.status.append(state.status.name)
@@ -41,9 +43,14 @@ def read_workers(scheduler: Scheduler) -> wire.Workers:
     return columns
 
 
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 def _whole(value: object, unit: float = 1) -> int:
     """`value` in whole units; 0 for what is no finite number, for users may put anything into worker metrics."""
     try:
-        return round(value / unit)  # type: ignore[operator]  # decided by trying: it costs least on the usual path
+        whole = round(value / unit)  # type: ignore[operator]  # decided by trying: it costs least on the usual path
     except (TypeError, ValueError, OverflowError):
         return 0
+    return whole if -MAX_WHOLE <= whole <= MAX_WHOLE else 0

@@ -1,0 +1,63 @@
+# What a developer types. `make` alone lists it; .ci/run calls the same targets.
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-all check format docs bench build clean system
+
+# The newest Python that daskscope supports and this machine can run; PYTHON=... overrides it.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+READY := .venv/.ready
+CHROMIUM := /usr/bin/chromium
+
+help: ## List these targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 12
+
+venv: $(READY) ## Make the environment in .venv
+
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "No Python 3.11, 3.12 or 3.13 found: install one, or say PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "Making .venv with $$($(PYTHON) --version) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@# Dependency groups came with pip 25.1; a fresh venv of Python 3.11 has an older one.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[serve]' --group dev
+	@touch $@
+
+demo: venv ## Run a small real cluster and show it on http://127.0.0.1:8790 (Ctrl-C stops all; data stays in .demo)
+	$(BIN)/daskscope demo --data .demo $(DEMO)
+
+test: venv $(CHROMIUM) ## Run the tests, but for the long ones; TESTS=path narrows
+	$(BIN)/python -m pytest -m "not long" $(TESTS)
+
+test-all: venv $(CHROMIUM) ## Run every test
+	$(BIN)/python -m pytest $(TESTS)
+
+check: venv ## Format, lint, types, who may import whom
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: venv ## Format the code, mend what the linter can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: venv ## Write the generated parts of docs/reference anew
+	$(BIN)/python -m tests.docs.reference
+
+bench: venv ## Measure against the budgets; BENCH="NAME ... --json" narrows
+	$(BIN)/python -m bench $(BENCH)
+
+build: venv ## Build sdist and wheel into dist
+	$(BIN)/python -m build
+
+system: $(CHROMIUM) ## Install what pip cannot: the browser of the browser tests
+
+$(CHROMIUM):
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; \
+	else echo "The browser tests need $(CHROMIUM): install the package chromium (sudo apt-get install chromium)"; exit 1; fi
+
+clean: ## Remove what was made here, but for the demo's data
+	rm -rf .venv dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""What AWS does around the functions, done on one machine: requests, processes, schedules."""

@@ -1,0 +1,38 @@
+"""Everything that is read: the JSON API and the pages, behind one resolver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
+
+from daskscope.errors import NotFound
+from daskscope_lambdas.handlers import api_data, api_pages, errors, house
+
+house.start_logging()
+
+app = APIGatewayHttpResolver()
+app.include_router(api_data.router)
+app.include_router(api_pages.router)
+
+
+@app.exception_handler(Exception)
+def on_error(error: Exception) -> Response[str]:
+    event = app.current_event
+    found = errors.problem(error, event.request_context.request_id)
+    if event.path.startswith("/api/"):
+        headers = {"Cache-Control": "no-store", **found.headers}
+        return Response(found.status, "application/json", found.body(), headers)
+    return api_pages.problem_page(event.path, found)
+
+
+@app.not_found
+def on_unknown_route(_error: NotFoundError) -> Response[str]:
+    event = app.current_event
+    return on_error(NotFound(f"Nothing answers {event.http_method} {event.path} here."))
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """An API Gateway v2 event to its response. One at a time per process: the resolver keeps the event on its class."""
+    return app.resolve(event, context)

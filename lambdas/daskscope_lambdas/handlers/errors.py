@@ -1,0 +1,67 @@
+"""Every error as HTTP: the one table, and the one shape."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from daskscope.errors import BadMessage, NotFound, NotLoggedIn, PermissionDenied, TooLarge
+
+logger = logging.getLogger("daskscope.handlers")
+
+
+class BadParameterError(Exception):
+    """A query parameter is not of its form."""
+
+
+class UnsupportedEncodingError(Exception):
+    """A Content-Encoding that is not taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    status: int
+    code: str
+    message: str
+    place: str | None = None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"WWW-Authenticate": 'Bearer realm="daskscope"'} if self.status == 401 else {}
+
+    def body(self) -> str:
+        """The JSON of docs/reference/http-api.md."""
+        error = {"code": self.code, "message": self.message} | ({"place": self.place} if self.place else {})
+        return json.dumps({"error": error})
+
+
+_TABLE: tuple[tuple[type[Exception], int, str], ...] = (
+    (BadParameterError, 400, "bad-request"),
+    (NotLoggedIn, 401, "not-logged-in"),
+    (PermissionDenied, 403, "permission-denied"),
+    (NotFound, 404, "not-found"),
+    (TooLarge, 413, "too-large"),
+    (UnsupportedEncodingError, 415, "unsupported-media-type"),
+    (BadMessage, 422, "bad-message"),
+)
+"""First match wins: TooLarge is a BadMessage. What is not here is our fault."""
+
+
+def problem(error: Exception, request_id: str) -> Problem:
+    """What to answer; logs what is our fault, with its traceback and `request_id`."""
+    for kind, status, code in _TABLE:
+        if isinstance(error, kind):
+            place = error.place if isinstance(error, BadMessage) else None
+            return Problem(status, code, str(error), place)
+    logger.error("Request %s failed.", request_id, exc_info=error)
+    return Problem(
+        500, "server-error", f"The server failed; its log has the reason under request {request_id}. Try again."
+    )
+
+
+def response(found: Problem) -> dict[str, Any]:
+    """As API Gateway v2 wants it."""
+    headers = {"Content-Type": "application/json", "Cache-Control": "no-store", **found.headers}
+    return {"statusCode": found.status, "headers": headers, "body": found.body(), "isBase64Encoded": False}

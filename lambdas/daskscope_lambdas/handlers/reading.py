@@ -1,0 +1,55 @@
+"""What the reading functions share: the way from a request to its bearer, its cluster and what is kept of it."""
+
+from __future__ import annotations
+
+from functools import cache
+from http.cookies import SimpleCookie
+
+from daskscope.errors import NotFound
+from daskscope_lambdas.handlers import house
+from daskscope_lambdas.service.catalog import Catalog
+from daskscope_lambdas.service.code import CodeKeeper
+from daskscope_lambdas.service.depth import DepthReader
+from daskscope_lambdas.service.queries import Queries
+from daskscope_lambdas.service.tokens import Principal, require
+
+COOKIE = "daskscope"
+EMBEDDED_ACCOUNT = "local"
+
+
+@cache
+def catalog() -> Catalog:
+    return Catalog(house.adapters().clusters, house.adapters().clock)
+
+
+@cache
+def queries() -> Queries:
+    world = house.adapters()
+    return Queries(world.lake_root, world.seals, world.clock)
+
+
+@cache
+def depth() -> DepthReader:
+    return DepthReader(queries(), CodeKeeper(house.adapters().objects, house.adapters().vault))
+
+
+def reader(authorization: str | None) -> Principal:
+    """Who reads. Raises NotLoggedIn, PermissionDenied."""
+    principal = house.gate().principal(authorization)
+    require(principal, "read")
+    return principal
+
+
+def check_account(authorization: str | None, account: str) -> None:
+    """Raises NotFound for another account than the bearer's, and what `reader` raises."""
+    if reader(authorization).account != account:
+        raise NotFound(f"No account {account} for this token.")
+
+
+def page_account(cookies: list[str]) -> str:
+    """Whose pages a browser may see. Raises NotLoggedIn, PermissionDenied."""
+    if house.env().pages == "open":
+        return EMBEDDED_ACCOUNT
+    jar = SimpleCookie("; ".join(cookies))
+    token = jar[COOKIE].value if COOKIE in jar else None
+    return reader(f"Bearer {token}" if token else None).account

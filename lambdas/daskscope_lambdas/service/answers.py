@@ -1,0 +1,183 @@
+"""The five answers: did it finish, what failed, what did it cost, what took the time, why is it still running.
+
+Each is a verdict (one word), a sentence and figures. A sentence says only what the registry and the lake know; what
+they do not know is said too. The scheduler's clock may be off, so its times are compared with each other alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.service.cost import BASIS, estimate
+from daskscope_lambdas.service.records import MISSED, STATES, Status, iso, last_sign_at, status
+from daskscope_lambdas.service.words import count, dollars, duration, share, size
+
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """What the lake adds: the records of a cluster's task groups and exceptions, as in the API."""
+
+    groups: Sequence[Mapping[str, Any]] = ()
+    exceptions: Sequence[Mapping[str, Any]] = ()
+
+
+def answers(row: ClusterRow, now: float, depth: Depth) -> dict[str, Answer]:
+    """All five, by name, in their order."""
+    state = status(row, now)
+    return {
+        "finished": finished(row, now, state),
+        "exceptions": exceptions(row, depth),
+        "cost": cost(row),
+        "time": time(row, depth),
+        "running": running(row, now, state),
+    }
+
+
+def up_s(row: ClusterRow, now: float) -> float:
+    """Seconds from the scheduler's start to its last sign of life, or to now while it runs."""
+    end = now if status(row, now) == "running" else last_sign_at(row)
+    return max(0.0, end - row.started_at)
+
+
+def finished(row: ClusterRow, now: float, state: Status) -> Answer:
+    """Did it finish?"""
+    seen, failed, left = row.totals.get("n_tasks", 0), row.totals.get("n_tasks_erred", 0), _left(row)
+    figures = {"n_tasks": seen, "n_left": left, "up_seconds": up_s(row, now)}
+    done, up = max(0, seen - left), duration(up_s(row, now))
+    if state == "running":
+        progress = f"{share(done, seen)} of {count(seen, 'task')} done" if seen else "no task seen yet"
+        return {"verdict": "running", "sentence": f"Running for {up}; {progress}.", **figures}
+    rest = f"{count(left, 'task')} not done" if left else "none left to do"
+    tasks = f"{count(seen, 'task')} seen, {failed:,} failed, {rest}"
+    if state == "stopped":
+        verdict = "unfinished" if left else "finished"
+        return {"verdict": verdict, "sentence": f"Closed after {up}{_because(row)}; {tasks}.", **figures}
+    sentence = (
+        f"Not heard of for {duration(now - row.last_received_at)}, after {up}: lost. At its last message: {tasks}"
+    )
+    return {"verdict": "lost", "sentence": f"{sentence}{_memory(row)}.", **figures}
+
+
+def exceptions(row: ClusterRow, depth: Depth) -> Answer:
+    """What failed?"""
+    failed = row.totals.get("n_tasks_erred", 0)
+    kinds: Counter[tuple[str, str]] = Counter()
+    for family in depth.exceptions:
+        kinds[family["type"], family["text"]] += family["count"]
+    known = max(failed, kinds.total())
+    figures = {"count": known, "kinds": len(kinds)}
+    if not known:
+        return {"verdict": "none", "sentence": "No task failed.", **figures}
+    if not kinds:
+        sentence = f"{count(known, 'task')} failed; no text of an exception has arrived."
+        return {"verdict": "failed", "sentence": sentence, **figures}
+    ((kind, text), times), *_ = kinds.most_common(1)
+    first = f"{kind}: {_short(text)}" if text else kind
+    most = f"the most frequent, {times:,} times" if len(kinds) > 1 else f"{times:,} times"
+    sentence = f"{count(known, 'task')} failed, {count(len(kinds), 'kind')} of exception; {most}: {first}"
+    return {"verdict": "failed", "sentence": sentence, **figures}
+
+
+def cost(row: ClusterRow) -> Answer:
+    """What did it cost?"""
+    found = estimate(row)
+    figures = {
+        "thread_hours": found.thread_hours,
+        "used_share": found.used_share,
+        "dollars": found.dollars,
+        "idle_dollars": found.idle_dollars,
+        "basis": BASIS,
+    }
+    if found.used_share is None:
+        return {
+            "verdict": "unknown",
+            "sentence": "No worker has been seen, so nothing is known of the cost.",
+            **figures,
+        }
+    sentence = (
+        f"{dollars(found.dollars)} estimated: what {found.thread_hours:,.3g} thread-hours would cost on {BASIS}. "
+        f"Tasks computed in {share(found.used_share, 1)} of that time; the rest is {dollars(found.idle_dollars)}."
+    )
+    return {"verdict": "estimated", "sentence": sentence, **figures}
+
+
+def time(row: ClusterRow, depth: Depth) -> Answer:
+    """What took the time?"""
+    actions: Mapping[str, int] = row.totals.get("action_us", {})
+    prefixes: Counter[str] = Counter()
+    for group in depth.groups:
+        prefixes[group["prefix"]] += sum(group["seconds"].values())
+    total = sum(actions.values()) / 1e6
+    figures = {"seconds": {a: us / 1e6 for a, us in actions.items()}, "prefixes": dict(prefixes.most_common(10))}
+    if not total:
+        return {"verdict": "nothing", "sentence": "No task has taken any time yet.", **figures}
+    by_action = Counter(actions).most_common(3)
+    spent = ", ".join(f"{action} {share(us / 1e6, total)}" for action, us in by_action if us)
+    sentence = f"{duration(total)} of worker time: {spent}."
+    named = [(name, s) for name, s in prefixes.most_common(3) if s]
+    if named:
+        # Over the groups' own sum: the lake may be a moment behind the registry.
+        tops = ", ".join(f"{_short(name, 60)} {share(s, prefixes.total())}" for name, s in named)
+        sentence += f" By tasks: {tops}."
+    return {"verdict": by_action[0][0], "sentence": sentence, **figures}
+
+
+def running(row: ClusterRow, now: float, state: Status) -> Answer:
+    """Why is it still running?"""
+    totals = row.totals
+    tasks = {name: totals.get(field, 0) for field, name in STATES.items()}
+    figures = {"tasks": tasks, "clients": totals.get("n_clients", 0), "held_bytes": totals.get("held_bytes", 0)}
+    if state == "stopped":
+        sentence = f"It is not: closed at {iso(last_sign_at(row))}{_because(row)}."
+        return {"verdict": "stopped", "sentence": sentence, **figures}
+    if state == "lost":
+        silent = duration(now - row.last_received_at)
+        sentence = f"Nobody knows: silent for {silent}, after {MISSED} messages it counts as lost."
+        return {"verdict": "lost", "sentence": sentence, **figures}
+    idle_since_ms = totals.get("idle_since_ms")
+    if idle_since_ms is not None:
+        idle_s = max(0.0, row.made_at - idle_since_ms / 1e3) + max(0.0, now - row.last_received_at)
+        sentence = f"Idle for {duration(idle_s)}; {_kept_by(row)}."
+        return {"verdict": "idle", "sentence": sentence, "idle_seconds": idle_s, **figures}
+    present = count(totals.get("n_workers", 0), "worker")
+    if tasks["no-worker"] and not tasks["processing"]:
+        sentence = f"{count(tasks['no-worker'], 'task')} wait for a worker that may run them; {present} present."
+        return {"verdict": "stuck", "sentence": sentence, **figures}
+    if _left(row) and not totals.get("n_workers", 0):
+        return {"verdict": "stuck", "sentence": f"{count(_left(row), 'task')} to do and no worker.", **figures}
+    todo = ", ".join(f"{tasks[s]:,} {s}" for s in ("processing", "queued", "waiting", "no-worker") if tasks[s])
+    sentence = f"{present} at work: tasks {todo}." if todo else f"{present}, no task to do just now."
+    return {"verdict": "working", "sentence": sentence, **figures}
+
+
+def _left(row: ClusterRow) -> int:
+    return sum(row.totals.get(field, 0) for field in ("waiting", "queued", "no_worker", "processing"))
+
+
+def _because(row: ClusterRow) -> str:
+    return f" ({row.reason})" if row.reason else ""
+
+
+def _memory(row: ClusterRow) -> str:
+    used, limit = row.totals.get("memory_bytes", 0), row.totals.get("memory_limit_bytes", 0)
+    return f", workers' memory {share(used, limit)} full" if limit else ""
+
+
+def _kept_by(row: ClusterRow) -> str:
+    totals = row.totals
+    clients = count(totals.get("n_clients", 0), "client")
+    held = f"{count(totals.get('in_memory', 0), 'result')} ({size(totals.get('held_bytes', 0))}) held"
+    timeout_us = totals.get("idle_timeout_us")
+    end = f"closes itself after {duration(timeout_us / 1e6)} of idleness" if timeout_us else "no idle timeout set"
+    return f"{clients} connected, {held}; {end}"
+
+
+def _short(text: str, limit: int = 160) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

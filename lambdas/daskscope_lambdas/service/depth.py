@@ -1,0 +1,71 @@
+"""What the lake and the vault keep of one cluster, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.service.answers import Depth
+from daskscope_lambdas.service.code import CodeKeeper
+from daskscope_lambdas.service.queries import Found, Queries
+from daskscope_lambdas.service.records import status
+
+KINDS_FROM = 1000
+"""So many of the latest exception records are looked at for the answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Everything:
+    """What the page of a cluster shows. `skipped` and `as_of` over all of it, `as_of` the oldest of them."""
+
+    computations: list[dict[str, Any]]
+    groups: list[dict[str, Any]]
+    exceptions: list[dict[str, Any]]
+    events: list[dict[str, Any]]
+    workers: list[dict[str, Any]]
+    samples: list[dict[str, Any]]
+    skipped: list[str]
+    as_of: datetime | None
+
+
+class DepthReader:
+    def __init__(self, queries: Queries, codes: CodeKeeper) -> None:
+        self._queries, self._codes = queries, codes
+
+    def for_answers(self, row: ClusterRow) -> Depth:
+        groups, exceptions = self._queries.groups(row), self._queries.exceptions(row, KINDS_FROM, 0)
+        return Depth(groups.rows, exceptions.rows)
+
+    def computations(self, row: ClusterRow, now: float, limit: int, offset: int) -> Found:
+        """With the text of the code, null where it is not kept any more; none runs on in a cluster that has ended."""
+        found = self._queries.computations(row, limit, offset)
+        if status(row, now) != "running":
+            for computation in found.rows:
+                if computation["status"] == "running":
+                    computation["status"] = "unfinished"
+        self._add_code(row.account, found.rows)
+        return found
+
+    def everything(self, row: ClusterRow, now: float, computations: tuple[int, int], limit: int) -> Everything:
+        """For the page: `computations` is their limit and offset, `limit` that of exceptions and of events."""
+        ask = self._queries
+        parts = {
+            "computations": self.computations(row, now, *computations),
+            "groups": ask.groups(row),
+            "exceptions": ask.exceptions(row, limit, 0),
+            "events": ask.events(row, limit, 0),
+            "workers": ask.workers(row),
+            "samples": ask.samples(row),
+        }
+        skipped = sorted({name for part in parts.values() for name in part.skipped})
+        as_of = min((part.as_of for part in parts.values() if part.as_of), default=None)
+        return Everything(**{name: list(part.rows) for name, part in parts.items()}, skipped=skipped, as_of=as_of)
+
+    def _add_code(self, account: str, computations: Iterable[dict[str, Any]]) -> None:
+        snippets = [snippet for computation in computations for snippet in computation["code"]]
+        texts = self._codes.read(account, {snippet["code"] for snippet in snippets})
+        for snippet in snippets:
+            snippet["text"] = texts.get(snippet.pop("code"))

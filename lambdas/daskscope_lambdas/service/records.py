@@ -1,0 +1,93 @@
+"""The Cluster record of docs/reference/http-api.md out of the registry's row."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from daskscope_lambdas.ports import ClusterRow
+
+Status = Literal["running", "stopped", "lost"]
+
+MISSED = 3
+"""So many missed messages make a cluster lost."""
+STATES = {
+    "waiting": "waiting",
+    "queued": "queued",
+    "no_worker": "no-worker",
+    "processing": "processing",
+    "in_memory": "memory",
+    "erred": "erred",
+}
+"""Field of the totals to Dask's name of the state."""
+
+
+def status(row: ClusterRow, now: float) -> Status:
+    """What has become of a cluster, as far as `now` (epoch seconds) can tell. Never stored, always computed."""
+    if row.phase == "closed":
+        return "stopped"
+    return "lost" if now - row.last_received_at > MISSED * row.next_s else "running"
+
+
+def last_sign_at(row: ClusterRow) -> float:
+    """Epoch seconds of the last sign of life: a message that came late out of a spool was made earlier than it came."""
+    return min(row.made_at, row.last_received_at) if row.made_at else row.last_received_at
+
+
+def iso(moment: float | datetime | None) -> str | None:
+    """ISO 8601 in UTC with milliseconds, of epoch seconds or a datetime."""
+    if moment is None:
+        return None
+    at = moment if isinstance(moment, datetime) else datetime.fromtimestamp(moment, UTC)
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def scheduler_id(row: ClusterRow) -> str:
+    """Dask's own id of the scheduler, also before the cluster has told it."""
+    return row.identity.get("scheduler_id") or f"Scheduler-{uuid.UUID(row.uuid)}"
+
+
+def cluster(row: ClusterRow, now: float) -> dict[str, Any]:
+    """The record, JSON types only. What the cluster has not told yet is null, zero or empty."""
+    who, totals = row.identity, row.totals
+    state = status(row, now)
+    return {
+        "id": row.id,
+        "scheduler_id": scheduler_id(row),
+        "name": who.get("name") or f"cluster {row.id}",
+        "user": who.get("user"),
+        "host": who.get("host"),
+        "status": state,
+        "created": iso(row.started_at),
+        "stopped": None if state == "running" else iso(last_sign_at(row)),
+        "reason": row.reason,
+        "last_seen": iso(last_sign_at(row)),
+        "workers": totals.get("n_workers", 0),
+        "threads": totals.get("n_threads", 0),
+        "clients": totals.get("n_clients", 0),
+        "memory": totals.get("memory_bytes", 0),
+        "memory_limit": totals.get("memory_limit_bytes", 0),
+        "peak_memory": totals.get("peak_memory_bytes", 0),
+        "peak_workers": totals.get("peak_workers", 0),
+        "n_computations": totals.get("n_computations", 0),
+        "n_tasks": totals.get("n_tasks", 0),
+        "n_tasks_erred": totals.get("n_tasks_erred", 0),
+        "tasks": {name: totals.get(field, 0) for field, name in STATES.items()},
+        "thread_seconds": totals.get("thread_us", 0) / 1e6,
+        "seconds": {action: us / 1e6 for action, us in totals.get("action_us", {}).items()},
+        "idle_since": iso(_seconds(totals.get("idle_since_ms"), 1e3)),
+        "idle_timeout": _seconds(totals.get("idle_timeout_us"), 1e6),
+        "held_bytes": totals.get("held_bytes", 0),
+        "tags": who.get("tags", {}),
+        "python": who.get("python"),
+        "platform": who.get("platform"),
+        "versions": who.get("versions", {}),
+        "dashboard": who.get("dashboard"),
+        "lost": row.lost,
+        "url": f"{row.account}/analytics/clusters/{row.id}",
+    }
+
+
+def _seconds(value: int | None, unit: float) -> float | None:
+    return None if value is None else value / unit

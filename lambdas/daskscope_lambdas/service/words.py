@@ -1,0 +1,47 @@
+"""Numbers as people say them, for sentences and pages."""
+
+from __future__ import annotations
+
+_SIZES = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+_DURATIONS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
+
+
+def duration(seconds: float) -> str:
+    """Two units at most: `2 h 14 min`, `42 s`, `0.31 s`."""
+    if seconds < 60:
+        return f"{seconds:.2g} s" if seconds < 9.5 else f"{min(seconds, 59):.0f} s"
+    for unit, name, part, part_name in _DURATIONS:
+        if seconds >= unit:
+            whole, rest = divmod(int(seconds), unit)
+            return f"{whole:,} {name}" + (f" {rest // part} {part_name}" if rest // part else "")
+    raise AssertionError(seconds)
+
+
+def size(n_bytes: float) -> str:
+    """Binary units, three digits: `18 GiB`, `1.4 MiB`, `0 bytes`."""
+    value, step = float(n_bytes), 0
+    while value >= 999.5 and step < len(_SIZES) - 1:
+        value, step = value / 1024, step + 1
+    return f"{value:.0f} {_SIZES[step]}" if step == 0 or value >= 99.5 else f"{value:.3g} {_SIZES[step]}"
+
+
+def count(n: int, one: str, many: str = "") -> str:
+    """`1 task`, `1,200 tasks`."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def share(part: float, whole: float) -> str:
+    """`61 %`; `<1 %` rather than a nought that is none; `–` of nothing."""
+    if whole <= 0:
+        return "–"
+    percent = 100 * part / whole
+    if 0 < percent < 1:
+        return "<1 %"
+    return f"{percent:.0f} %" if percent < 99 or part >= whole else "99 %"
+
+
+def dollars(amount: float) -> str:
+    """`$3.21`, `$0.0042`: two digits at least, for small clusters cost little and not nothing."""
+    if amount == 0 or amount >= 0.1:
+        return f"${amount:,.2f}"
+    return f"${amount:.2g}" if amount >= 0.0001 else "<$0.0001"

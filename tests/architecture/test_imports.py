@@ -1,0 +1,56 @@
+"""Who may import whom, and what a user may import."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import daskscope
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_import_contracts_are_kept() -> None:
+    program = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_names_of_the_package_are_these() -> None:
+    assert set(daskscope.__all__) == {
+        "BadMessage", "DaskscopeError", "NotFound", "NotLoggedIn", "NotOnScheduler", "PermissionDenied", "Registration",
+        "ServerError", "ServerUnreachable", "SettingsError", "TooLarge", "UnknownVersion", "__version__", "dask_setup",
+        "get_cluster", "list_clusters", "list_computations", "list_events", "list_exceptions", "register",
+    }  # fmt: skip
+    assert daskscope.__all__ == sorted(daskscope.__all__)
+
+
+@pytest.mark.parametrize("name", daskscope.__all__)
+def test_every_name_is_there(name: str) -> None:
+    assert getattr(daskscope, name) is not None
+
+
+def test_analytics_has_the_same_functions_for_those_who_come_from_coiled() -> None:
+    analytics = importlib.import_module("daskscope.analytics")
+    for name in ("dask_setup", "list_clusters", "list_computations", "list_events", "list_exceptions", "register"):
+        assert getattr(analytics, name) is getattr(daskscope, name)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        daskscope.no_such_name  # type: ignore[attr-defined] # noqa: B018 - the access is the test
+
+
+def test_handlers_are_short() -> None:
+    handlers = ROOT / "lambdas" / "daskscope_lambdas" / "handlers"
+    texts = {path.name: path.read_text() for path in handlers.glob("*.py")}
+    long = {name: n for name, text in texts.items() if "\ndef handler(" in text and (n := text.count("\n")) > 60}
+    assert not long
+
+
+def test_modules_stay_small() -> None:
+    roots = [ROOT / name for name in ("plugin", "query", "lambdas", "infra")]
+    long = {p.name: n for root in roots for p in root.rglob("*.py") if (n := len(p.read_text().splitlines())) > 400}
+    assert not long

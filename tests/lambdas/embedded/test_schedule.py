@@ -1,0 +1,90 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daskscope_lambdas.embedded.function import Function, FunctionDiedError
+from daskscope_lambdas.embedded.schedule import HIDDEN_S, Schedule
+from daskscope_lambdas.ports import StoreError
+from daskscope_lambdas.testing import FakeClock
+from daskscope_lambdas.wiring import Adapters
+
+Event = dict[str, Any]
+
+
+class FakeFunction(Function):
+    """Answers in this process; remembers the bodies of each batch."""
+
+    def __init__(self, answer: Callable[[list[Event]], list[str]]) -> None:
+        super().__init__("no.module")
+        self._answer = answer
+        self.batches = list[list[str]]()
+
+    async def __call__(self, event: Event) -> Any:
+        self.batches.append([record["body"] for record in event["Records"]])
+        return {"batchItemFailures": [{"itemIdentifier": failed} for failed in self._answer(event["Records"])]}
+
+
+def schedule(world: Adapters, write: Function) -> Schedule:
+    def no_ingest(_event: Event, _context: object) -> Event:
+        raise AssertionError("no spool here")
+
+    return Schedule(world.feed, write, write, no_ingest, "token", Path("nowhere"))
+
+
+@pytest.mark.asyncio
+async def test_what_was_written_is_deleted(adapters: Adapters, clock: FakeClock):
+    for n in range(3):
+        adapters.queue.send(f"message {n}")
+    write = FakeFunction(lambda _records: [])
+    assert await schedule(adapters, write).drain_once() is False
+    assert write.batches == [["message 0", "message 1", "message 2"]]
+    clock.advance(HIDDEN_S + 1)
+    assert adapters.feed.receive(10, 0) == []
+
+
+@pytest.mark.asyncio
+async def test_a_message_that_keeps_failing_is_buried_and_the_rest_is_not(
+    adapters: Adapters, clock: FakeClock, caplog: pytest.LogCaptureFixture
+):
+    for body in ("good", "bad"):
+        adapters.queue.send(body)
+    write = FakeFunction(lambda records: [r["messageId"] for r in records if r["body"] == "bad"])
+    for _ in range(5):
+        await schedule(adapters, write).drain_once()
+        clock.advance(HIDDEN_S + 1)
+    assert write.batches == [["good", "bad"], ["bad"], ["bad"]]
+    assert caplog.text.count("Gave up on message") == 1
+
+
+@pytest.mark.asyncio
+async def test_what_ends_the_process_takes_no_other_message_along(adapters: Adapters, clock: FakeClock):
+    for body in ("one", "killer", "two"):
+        adapters.queue.send(body)
+
+    def die(records: list[Event]) -> list[str]:
+        if any(record["body"] == "killer" for record in records):
+            raise FunctionDiedError("killed")
+        return []
+
+    write = FakeFunction(die)
+    for _ in range(5):
+        await schedule(adapters, write).drain_once()
+        clock.advance(HIDDEN_S + 1)
+    assert write.batches == [["one", "killer", "two"], ["one"], ["killer"], ["two"], ["killer"]]
+
+
+@pytest.mark.asyncio
+async def test_trouble_of_the_store_buries_nothing(adapters: Adapters, clock: FakeClock):
+    adapters.queue.send("message")
+
+    def full(_records: list[Event]) -> list[str]:
+        raise StoreError("disk full")
+
+    broken = schedule(adapters, FakeFunction(full))
+    for _ in range(5):
+        with pytest.raises(StoreError):
+            await broken.drain_once()
+        clock.advance(HIDDEN_S + 1)
+    assert [d.body for d in adapters.feed.receive(10, 0)] == ["message"]

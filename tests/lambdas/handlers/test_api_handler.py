@@ -1,0 +1,161 @@
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from daskscope import wire
+from daskscope.testing import event as happened
+from daskscope.testing import exception, groups, identity, message
+from daskscope_lambdas.ports import StoreError
+from daskscope_lambdas.testing import FakeClock
+from daskscope_lambdas.wiring import Adapters
+
+Get = Callable[..., dict[str, Any]]
+Token = Callable[..., str]
+CODE = wire.Code(hash="ba7816bf8f01cfea414140de5dae2223", text="abc")
+START_MS = 1_795_248_000_000
+
+
+@pytest.fixture
+def full(post: Callable[..., dict[str, Any]], drain: Callable[[], dict[str, Any]]) -> None:
+    """One cluster with one of everything."""
+    post(
+        message(
+            totals=wire.Totals(
+                n_workers=2, n_tasks=4, n_tasks_erred=3, thread_us=10_000_000, action_us={"compute": 4_000_000}
+            ),
+            computations=[
+                wire.Computation(no=0, start_ms=START_MS, code=[[wire.Frame(code=CODE.hash, file="job.py", line=3)]])
+            ],
+            codes=[CODE], groups=groups({"no": 0}), exceptions=[exception()], events=[happened()], lost={"buffer": 2},
+        )
+    )  # fmt: skip
+    assert drain() == {"batchItemFailures": []}
+
+
+def body(answer: dict[str, Any]) -> dict[str, Any]:
+    assert answer["statusCode"] == 200, answer
+    return json.loads(answer["body"])
+
+
+def refused(answer: dict[str, Any]) -> tuple[int, str]:
+    return answer["statusCode"], json.loads(answer["body"])["error"]["code"]
+
+
+def test_whoami_needs_any_token(get: Get, token: Token):
+    assert body(get("/api/v1/whoami", token("ingest"))) == {"account": "acme", "name": "test", "scopes": ["ingest"]}
+    assert refused(get("/api/v1/whoami")) == (401, "not-logged-in")
+
+
+@pytest.mark.parametrize("reference", ["1", "Scheduler-00000000-0000-0000-0000-000000000001", "0" * 31 + "1"])
+def test_a_cluster_by_whatever_one_has_of_it(get: Get, token: Token, full: None, reference: str):
+    found = body(get(f"/api/v1/acme/clusters/{reference}", token("read")))
+    assert (found["id"], found["name"], found["lost"]) == (1, "demo", {"buffer": 2})
+    verdicts = {name: answer["verdict"] for name, answer in found["answers"].items()}
+    assert verdicts == {
+        "finished": "running", "exceptions": "failed", "cost": "estimated", "time": "compute", "running": "working",
+    }  # fmt: skip
+
+
+def test_lists_of_a_cluster(get: Get, token: Token, full: None):
+    reader = token("read")
+    found = {name: body(get(f"/api/v1/acme/clusters/1/{name}", reader)) for name in
+             ("computations", "exceptions", "events", "workers")}  # fmt: skip
+    for answer in found.values():
+        assert (answer["cursor"], answer["skipped"], answer["as_of"]) == (None, [], "2026-11-21T08:00:00.000Z")
+    (computation,) = found["computations"]["items"]
+    assert computation["code"][0]["text"] == "abc"
+    assert "code" not in computation["code"][0], "hashes are nobody's business"
+    assert computation["groups"][0]["seconds"] == {"compute": 4.0}
+    assert found["exceptions"]["items"][0]["count"] == 3
+    assert found["events"]["items"][0]["action"] == "add-worker"
+    assert [w["address"][-2:] for w in found["workers"]["items"]] == ["01", "02"]
+
+
+def test_a_computation_does_not_outlive_its_cluster(get: Get, token: Token, full: None, clock: FakeClock):
+    clock.advance(31)
+    (computation,) = body(get("/api/v1/acme/clusters/1/computations", token("read")))["items"]
+    assert computation["status"] == "unfinished"
+
+
+def test_lists_page(get: Get, token: Token, full: None):
+    reader = token("read")
+    first = body(get("/api/v1/acme/clusters/1/workers?limit=1", reader))
+    second = body(get(f"/api/v1/acme/clusters/1/workers?limit=1&cursor={first['cursor']}", reader))
+    assert [item["address"][-1] for item in first["items"] + second["items"]] == ["1", "2"]
+    assert second["cursor"] is None
+
+
+def test_clusters_are_filtered_and_paged(get: Get, token: Token, post: Callable[..., dict[str, Any]], clock: FakeClock):
+    for n in range(6):
+        who = identity(user="ada" if n % 2 else "bob", started_at_ms=START_MS + n)
+        post(message(cluster=f"{n:032x}", identity=who, phase="closed" if n == 5 else "running"))
+    reader = token("read")
+
+    def ids(query: str) -> list[int]:
+        return [item["id"] for item in body(get(f"/api/v1/acme/clusters?{query}", reader))["items"]]
+
+    assert ids("") == [6, 5, 4, 3, 2, 1]
+    assert ids("user=ada") == [6, 4, 2]
+    assert ids("user=ada&status=running") == [4, 2]
+    assert ids("status=stopped") == [6]
+    clock.advance(60)
+    assert ids("status=lost") == [5, 4, 3, 2, 1]
+    assert ids("since=30") == []
+    page = body(get("/api/v1/acme/clusters?user=bob&limit=2", reader))
+    assert [item["id"] for item in page["items"]] == [5, 3]
+    rest = body(get(f"/api/v1/acme/clusters?user=bob&limit=2&cursor={page['cursor']}", reader))
+    assert [item["id"] for item in rest["items"]] == [1]
+
+
+def test_exceptions_of_the_account(get: Get, token: Token, full: None):
+    reader = token("read")
+    assert len(body(get("/api/v1/acme/exceptions", reader))["items"]) == 1
+    assert len(body(get("/api/v1/acme/exceptions?user=ada&cluster=1&since=3600", reader))["items"]) == 1
+    assert body(get("/api/v1/acme/exceptions?user=bob", reader))["items"] == []
+    assert refused(get("/api/v1/acme/exceptions?cluster=99", reader)) == (404, "not-found")
+
+
+ROUTES = ("clusters", "clusters/1", "clusters/1/computations", "clusters/1/exceptions", "clusters/1/events",
+          "clusters/1/workers", "exceptions")  # fmt: skip
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_route_asks_who_reads_what(get: Get, token: Token, full: None, route: str):
+    path = f"/api/v1/acme/{route}"
+    assert refused(get(path)) == (401, "not-logged-in")
+    assert refused(get(path, token("ingest", "admin"))) == (403, "permission-denied")
+    assert refused(get(path, token("read", account="other"))) == (404, "not-found")
+    if "1" in route:
+        assert refused(get(path.replace("acme", "other"), token("read", account="other"))) == (404, "not-found")
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["clusters?limit=0", "clusters?limit=1001", "clusters?limit=x", "clusters?since=soon", "clusters?since=-1",
+     "clusters?since=nan", "clusters?status=dead", "clusters?cursor=nonsense", "clusters/1/events?cursor=-1"],
+)  # fmt: skip
+def test_a_parameter_that_is_not_of_its_form(get: Get, token: Token, full: None, target: str):
+    assert refused(get(f"/api/v1/acme/{target}", token("read"))) == (400, "bad-request")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/acme/nonsense", "/api/v1/acme/clusters/99", "/api/v1/acme/clusters/x y"])
+def test_what_is_not_there(get: Get, token: Token, full: None, path: str):
+    assert refused(get(path, token("read"))) == (404, "not-found")
+
+
+def test_a_corrupt_file_is_named_and_the_rest_is_shown(get: Get, token: Token, full: None, world: Adapters):
+    world.objects.put_new("open/events/day=2026-11-21/broken.parquet", b"PAR1 not really")
+    answer = body(get("/api/v1/acme/clusters/1/events", token("read")))
+    assert answer["skipped"] == ["open/events/day=2026-11-21/broken.parquet"]
+    assert len(answer["items"]) == 1
+
+
+def test_our_own_fault(get: Get, token: Token, world: Adapters, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> None:
+        raise StoreError("the registry is gone")
+
+    reader = token("read")
+    monkeypatch.setattr(type(world.clusters), "page", fail)
+    assert refused(get("/api/v1/acme/clusters", reader)) == (500, "server-error")

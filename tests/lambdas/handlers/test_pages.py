@@ -1,0 +1,105 @@
+import dataclasses
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from daskscope.testing import identity, message
+from daskscope_lambdas.env import Env
+from daskscope_lambdas.handlers import house
+from daskscope_lambdas.wiring import Adapters
+
+Get = Callable[..., dict[str, Any]]
+Post = Callable[..., dict[str, Any]]
+Token = Callable[..., str]
+
+
+@pytest.fixture
+def local(world: Adapters, env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without a login, as on a loopback address."""
+    monkeypatch.setattr(house, "read", lambda: dataclasses.replace(env, pages="open"))
+    house.env.cache_clear()
+
+
+def test_the_root_leads_to_the_account_by_a_relative_link(get: Get, local: None):
+    answer = get("/")
+    assert (answer["statusCode"], answer["headers"]["Location"]) == (303, "local/analytics")
+
+
+def test_without_a_login_the_page_says_how(get: Get, token: Token):
+    answer = get("/acme/analytics")
+    assert answer["statusCode"] == 401
+    assert "/login?token=" in answer["body"]
+
+
+def test_login_puts_the_token_into_a_cookie_that_scripts_cannot_read(get: Get, token: Token):
+    text = token("read").removeprefix("Bearer ")
+    answer = get(f"/login?token={text}")
+    assert (answer["statusCode"], answer["headers"]["Location"]) == (303, "acme/analytics")
+    (cookie,) = answer["cookies"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
+    pair = cookie.partition(";")[0]
+    assert get("/acme/analytics", cookies=(pair,))["statusCode"] == 200
+    assert get("/other/analytics", cookies=(pair,))["statusCode"] == 404
+
+
+def test_login_with_a_token_that_may_not_read(get: Get, token: Token):
+    text = token("ingest").removeprefix("Bearer ")
+    answer = get(f"/login?token={text}")
+    assert answer["statusCode"] == 403
+    assert not answer.get("cookies")
+
+
+def test_first_run_teaches_and_no_match_does_not(get: Get, post: Post, local: None):
+    assert "daskscope.register()" in get("/local/analytics")["body"]
+    post(message(), account="local")
+    body = get("/local/analytics?user=nobody")["body"]
+    assert "No cluster matches user <strong>nobody</strong>" in body
+    assert "daskscope.register()" not in body
+
+
+def test_every_page_carries_its_headers(get: Get, post: Post, local: None):
+    post(message(), account="local")
+    for path in ("/local/analytics", "/local/analytics/clusters/1", "/nonsense/x", "/c/" + "f" * 32):
+        headers = get(path)["headers"]
+        assert "default-src 'self'" in headers["Content-Security-Policy"]
+        assert "frame-ancestors 'self'" in headers["Content-Security-Policy"]
+        assert (headers["X-Content-Type-Options"], headers["Referrer-Policy"]) == ("nosniff", "no-referrer")
+
+
+def test_pages_have_no_inline_script_or_style_and_no_absolute_link(get: Get, post: Post, local: None):
+    post(message(identity=identity(dashboard=None)), account="local")
+    for path in ("/local/analytics", "/local/analytics/clusters/1"):
+        body = get(path)["body"]
+        assert not re.search(r"<script|<style|\sstyle=|\son\w+=", body)
+        links = re.findall(r'(?:href|src|action)="([^"]*)"', body)
+        assert links
+        assert not [link for link in links if re.match(r"/|[a-z]+:", link)]
+
+
+def test_by_scheduler_waits_and_then_leads_to_the_cluster(get: Get, post: Post, local: None):
+    dashed = "00000000-0000-0000-0000-000000000001"
+    waiting = get(f"/c/Scheduler-{dashed}")
+    assert waiting["statusCode"] == 404
+    assert 'http-equiv="refresh"' in waiting["body"]
+    post(message(), account="local")
+    for reference in (dashed, f"Scheduler-{dashed}", dashed.replace("-", "")):
+        answer = get(f"/c/{reference}")
+        assert (answer["statusCode"], answer["headers"]["Location"]) == (303, "../local/analytics/clusters/1")
+    assert get("/c/nonsense")["statusCode"] == 404
+
+
+def test_a_flawed_file_is_named_on_the_page(get: Get, post: Post, local: None, world: Adapters):
+    post(message(), account="local")
+    world.objects.put_new("open/events/day=2026-11-21/broken.parquet", b"PAR1 not really")
+    body = get("/local/analytics/clusters/1")["body"]
+    assert "1 file of the lake could not be read" in body
+    assert "broken.parquet" in body
+
+
+def test_static_files_and_health(get: Get):
+    assert get("/healthz")["body"] == "ok\n"
+    assert get("/static/style.css")["headers"]["Content-Type"].startswith("text/css")
+    assert get("/static/__init__.py")["statusCode"] == 404

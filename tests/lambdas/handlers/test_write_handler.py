@@ -1,0 +1,84 @@
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from daskscope.testing import message
+from daskscope_lambdas.embedded.schedule import scheduler_event, sqs_event
+from daskscope_lambdas.handlers import compact, write
+from daskscope_lambdas.ports import Delivery, StoreError
+from daskscope_lambdas.service.envelope import Envelope, pack
+from daskscope_lambdas.testing import FakeClock
+from daskscope_lambdas.wiring import Adapters
+
+
+def delivery(n: int, body: str) -> Delivery:
+    return Delivery(str(n), f"receipt-{n}", body, 1)
+
+
+def packed(clock: FakeClock, n: int, **changes: Any) -> str:
+    return pack(Envelope(account="acme", cluster_id=n, received_at=clock.now(), message=message(seq=n, **changes)))
+
+
+def files(world: Adapters, table: str) -> list[str]:
+    return list(world.objects.list(f"open/{table}/"))
+
+
+def test_a_batch_is_one_file_a_table(world: Adapters, clock: FakeClock):
+    batch = sqs_event([delivery(n, packed(clock, n)) for n in range(1, 6)])
+    assert write.handler(batch, None) == {"batchItemFailures": []}
+    assert len(files(world, "samples")) == len(files(world, "workers")) == 1
+    write.handler(batch, None)
+    assert len(files(world, "samples")) == 1, "the same batch again adds nothing"
+
+
+def test_a_message_that_is_none_fails_alone(world: Adapters, clock: FakeClock):
+    batch = [delivery(1, packed(clock, 1)), delivery(2, "poison"), delivery(3, packed(clock, 3))]
+    assert write.handler(sqs_event(batch), None) == {"batchItemFailures": [{"itemIdentifier": "2"}]}
+    assert len(files(world, "samples")) == 1
+
+
+def test_a_value_that_fits_no_column_fails_alone(world: Adapters, clock: FakeClock, caplog: pytest.LogCaptureFixture):
+    batch = [delivery(n, packed(clock, n, uptime_us=1 << 70 if n == 3 else 5)) for n in range(1, 6)]
+    assert write.handler(sqs_event(batch), None) == {"batchItemFailures": [{"itemIdentifier": "3"}]}
+    assert "Message 3 fits no table" in caplog.text
+    assert files(world, "samples")
+
+
+def test_a_store_that_fails_fails_the_batch(world: Adapters, clock: FakeClock, monkeypatch: pytest.MonkeyPatch):
+    def full(_objects: object, key: str, body: bytes) -> None:
+        raise StoreError("disk full")
+
+    monkeypatch.setattr(type(world.objects), "put_new", full)
+    with pytest.raises(StoreError, match="disk full"):
+        write.handler(sqs_event([delivery(1, packed(clock, 1))]), None)
+
+
+def test_compact_seals_the_day_that_is_over(
+    world: Adapters, clock: FakeClock, post: Callable[..., dict[str, Any]], drain: Callable[[], dict[str, Any]]
+):
+    post(message())
+    drain()
+    clock.advance(2 * 86_400)
+    compact.handler(scheduler_event(), None)
+    assert world.seals.boundary() is not None
+    assert list(world.objects.list("sealed/samples/account=acme/"))
+
+
+def test_in_lambda_logs_are_structured(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    from daskscope_lambdas.handlers import house
+
+    root = logging.getLogger("daskscope")
+    before = root.handlers[:], root.propagate, root.level
+    root.handlers.clear()
+    try:
+        house.start_logging()
+        assert not root.handlers, "outside of Lambda nothing is set up"
+        monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "write")
+        house.start_logging()
+        logging.getLogger("daskscope.write").warning("seen")
+        assert '"message":"seen"' in capsys.readouterr().out
+    finally:
+        root.handlers[:], root.propagate = before[0], before[1]
+        root.setLevel(before[2])

@@ -1,0 +1,128 @@
+import dataclasses
+from typing import Any
+
+import pytest
+
+from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.service import words
+from daskscope_lambdas.service.answers import Depth, answers
+from daskscope_lambdas.service.cost import PRICE_PER_THREAD_HOUR, estimate
+
+START = 1_000_000.0
+GIB = 1 << 30
+
+
+def row(at_s: float = 600.0, **totals: Any) -> ClusterRow:
+    """A cluster that sent its last message `at_s` after its start."""
+    return ClusterRow(
+        account="acme", id=7, uuid="0" * 32, started_at=START, first_received_at=START, last_received_at=START + at_s,
+        made_at=START + at_s, next_s=10.0, totals=totals,
+    )  # fmt: skip
+
+
+def say(which: str, found: ClusterRow, later_s: float = 0.0, depth: Depth | None = None) -> tuple[str, str]:
+    answer = answers(found, found.last_received_at + later_s, depth or Depth())[which]
+    return answer["verdict"], answer["sentence"]
+
+
+def test_running():
+    assert say("finished", row(n_tasks=100, processing=12, waiting=13)) == (
+        "running", "Running for 10 min; 75 % of 100 tasks done.",
+    )  # fmt: skip
+    assert say("finished", row())[1] == "Running for 10 min; no task seen yet."
+
+
+def test_closed():
+    closed = dataclasses.replace(row(n_tasks=100, n_tasks_erred=3), phase="closed", reason="idle-timeout-exceeded")
+    assert say("finished", closed, 9999) == (
+        "finished", "Closed after 10 min (idle-timeout-exceeded); 100 tasks seen, 3 failed, none left to do.",
+    )  # fmt: skip
+    unfinished = dataclasses.replace(row(n_tasks=100, queued=1), phase="closed")
+    assert say("finished", unfinished) == (
+        "unfinished", "Closed after 10 min; 100 tasks seen, 0 failed, 1 task not done.",
+    )  # fmt: skip
+
+
+def test_lost():
+    found = row(n_tasks=100, processing=9, memory_bytes=94, memory_limit_bytes=100)
+    assert say("finished", found, 31) == (
+        "lost",
+        "Not heard of for 31 s, after 10 min: lost. At its last message: 100 tasks seen, 0 failed, 9 tasks not done, "
+        "workers' memory 94 % full.",
+    )
+    assert say("running", found, 31)[0] == "lost"
+
+
+def test_exceptions_are_counted_by_kind():
+    families = [
+        {"type": "KeyError", "text": "'price'", "count": 3},
+        {"type": "KeyError", "text": "'price'", "count": 2},
+        {"type": "MemoryError", "text": "", "count": 1},
+    ]
+    assert say("exceptions", row(n_tasks_erred=6), depth=Depth(exceptions=families)) == (
+        "failed", "6 tasks failed, 2 kinds of exception; the most frequent, 5 times: KeyError: 'price'",
+    )  # fmt: skip
+    assert say("exceptions", row()) == ("none", "No task failed.")
+    assert say("exceptions", row(n_tasks_erred=1))[1] == "1 task failed; no text of an exception has arrived."
+
+
+def test_cost_says_what_it_is_based_on():
+    found = row(thread_us=100 * 3_600_000_000, action_us={"compute": 25 * 3_600_000_000})
+    cost = estimate(found)
+    assert (cost.thread_hours, cost.used_share) == (100, 0.25)
+    assert cost.dollars == pytest.approx(100 * PRICE_PER_THREAD_HOUR)
+    assert cost.idle_dollars == pytest.approx(75 * PRICE_PER_THREAD_HOUR)
+    verdict, sentence = say("cost", found)
+    assert verdict == "estimated"
+    assert sentence == (
+        "$4.80 estimated: what 100 thread-hours would cost on m6i on demand in us-east-1, $0.048 per thread-hour, "
+        "November 2026. Tasks computed in 25 % of that time; the rest is $3.60."
+    )
+    assert say("cost", row())[0] == "unknown"
+
+
+def test_time_by_action_and_by_task():
+    groups = [
+        {"prefix": "read", "seconds": {"compute": 60.0, "transfer": 1.0}},
+        {"prefix": "sum", "seconds": {"compute": 39.0}},
+    ]
+    found = row(action_us={"compute": 99_000_000, "transfer": 1_000_000, "disk-read": 0})
+    assert say("time", found, depth=Depth(groups=groups)) == (
+        "compute", "1 min 40 s of worker time: compute 99 %, transfer 1 %. By tasks: read 61 %, sum 39 %.",
+    )  # fmt: skip
+    assert say("time", row())[0] == "nothing"
+
+
+def test_why_it_still_runs():
+    idle = row(
+        idle_since_ms=int((START + 600 - 8040) * 1000), n_clients=1, in_memory=240, held_bytes=18 * GIB, n_workers=8
+    )
+    assert say("running", idle) == (
+        "idle", "Idle for 2 h 14 min; 1 client connected, 240 results (18 GiB) held; no idle timeout set.",
+    )  # fmt: skip
+    timed = dataclasses.replace(idle, totals={**idle.totals, "idle_timeout_us": 1_200_000_000})
+    assert say("running", timed)[1].endswith("closes itself after 20 min of idleness.")
+    assert say("running", row(no_worker=40, n_workers=2)) == (
+        "stuck", "40 tasks wait for a worker that may run them; 2 workers present.",
+    )  # fmt: skip
+    assert say("running", row(queued=3)) == ("stuck", "3 tasks to do and no worker.")
+    assert say("running", row(processing=112, waiting=5, n_workers=20)) == (
+        "working", "20 workers at work: tasks 112 processing, 5 waiting.",
+    )  # fmt: skip
+    closed = dataclasses.replace(row(), phase="closed")
+    assert say("running", closed)[1] == "It is not: closed at 1970-01-12T13:56:40.000Z."
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (words.duration(0.314), "0.31 s"), (words.duration(59.9), "59 s"), (words.duration(60), "1 min"),
+        (words.duration(8040), "2 h 14 min"), (words.duration(90_061), "1 d 1 h"), (words.duration(0), "0 s"),
+        (words.size(0), "0 bytes"), (words.size(1023), "0.999 KiB"), (words.size(18 * GIB), "18 GiB"),
+        (words.size(1 << 20), "1 MiB"), (words.share(1, 1000), "<1 %"), (words.share(999, 1000), "99 %"),
+        (words.share(1, 0), "–"), (words.dollars(3.214), "$3.21"), (words.dollars(0.00421), "$0.0042"),
+        (words.dollars(0), "$0.00"), (words.count(1, "task"), "1 task"), (words.count(1200, "task"), "1,200 tasks"),
+    ],
+)  # fmt: skip
+def test_words(made: str, said: str):
+    assert made == said

@@ -1,0 +1,159 @@
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+
+from daskscope import wire
+from daskscope.errors import BadMessage, NotFound, TooLarge, UnknownVersion
+from daskscope.testing import START_MS, identity, message
+from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Clusters, StoreError
+from daskscope_lambdas.service.code import CodeKeeper
+from daskscope_lambdas.service.envelope import Envelope, unpack
+from daskscope_lambdas.service.ingest import Ingest
+from daskscope_lambdas.testing import FakeClock
+from daskscope_lambdas.wiring import Adapters
+
+CODE_HASH = "ba7816bf8f01cfea414140de5dae2223"  # SHA-256 of "abc"
+
+
+@pytest.fixture
+def ingest(adapters: Adapters) -> Ingest:
+    return Ingest(adapters.queue, adapters.clusters, CodeKeeper(adapters.objects, adapters.vault), adapters.clock)
+
+
+def post(ingest: Ingest, posted: wire.Message, account: str = "acme") -> wire.Reply:
+    return ingest.take(account, *wire.compress(wire.encode(posted)))
+
+
+def queued(adapters: Adapters) -> list[Envelope]:
+    return [unpack(delivery.body) for delivery in adapters.feed.receive(100, 60)]
+
+
+def test_a_message_is_in_the_queue_and_in_the_row(ingest: Ingest, adapters: Adapters, clock: FakeClock):
+    reply = post(ingest, message(seq=0))
+    assert reply == wire.Reply(id=1, url="acme/analytics/clusters/1", wish=[])
+    (envelope,) = queued(adapters)
+    assert (envelope.account, envelope.cluster_id, envelope.received_at) == ("acme", 1, clock.now())
+    assert envelope.message == message(seq=0)
+    row = adapters.clusters.get("acme", 1)
+    assert (row.started_at, row.last_received_at, row.seq) == (START_MS / 1000, clock.now(), 0)
+    assert row.identity["user"] == "ada"
+    assert row.totals["n_threads"] == 4
+
+
+def test_code_goes_to_the_vault_and_nowhere_else(ingest: Ingest, adapters: Adapters):
+    post(ingest, message(codes=[wire.Code(hash=CODE_HASH, text="abc")]))
+    assert queued(adapters)[0].message.codes == []
+    assert CodeKeeper(adapters.objects, adapters.vault).read("acme", [CODE_HASH]) == {CODE_HASH: "abc"}
+
+
+def test_the_identity_is_wished_for_until_it_came(ingest: Ingest):
+    assert post(ingest, message(seq=5)).wish == ["identity"]
+    assert post(ingest, message(seq=6)).wish == ["identity"]
+    assert post(ingest, message(seq=7, identity=identity())).wish == []
+    assert post(ingest, message(seq=8)).wish == []
+
+
+def test_a_new_process_knows_what_the_registry_knows(ingest: Ingest, adapters: Adapters):
+    post(ingest, message(seq=0))
+    fresh = Ingest(adapters.queue, adapters.clusters, CodeKeeper(adapters.objects, adapters.vault), adapters.clock)
+    assert post(fresh, message(seq=1)) == wire.Reply(id=1, url="acme/analytics/clusters/1", wish=[])
+
+
+def test_without_identity_the_start_is_when_the_message_was_made(ingest: Ingest, adapters: Adapters):
+    post(ingest, message(seq=3))
+    assert adapters.clusters.get("acme", 1).started_at == (START_MS + 30_000) / 1000
+
+
+def test_a_cluster_of_another_account_is_not_found(ingest: Ingest, adapters: Adapters):
+    post(ingest, message(seq=0))
+    for _ in range(2):  # the second time nothing of it may have been remembered
+        with pytest.raises(NotFound, match="in account other"):
+            post(ingest, message(seq=1), "other")
+    assert len(queued(adapters)) == 1
+
+
+class BrokenRow:
+    """A registry whose `beat` fails."""
+
+    def __init__(self, inner: Clusters) -> None:
+        self._inner = inner
+
+    def beat(self, account: str, uuid: str, beat: Beat) -> bool:
+        raise StoreError("database is locked")
+
+    def enrol(self, account: str, uuid: str, started_at: float, received_at: float) -> ClusterRow:
+        return self._inner.enrol(account, uuid, started_at, received_at)
+
+    def get(self, account: str, id: int) -> ClusterRow:
+        return self._inner.get(account, id)
+
+    def find(self, account: str, uuid: str) -> ClusterRow:
+        return self._inner.find(account, uuid)
+
+    def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:
+        return self._inner.page(account, since, limit, cursor)
+
+
+def test_a_failing_live_row_does_not_fail_the_message(adapters: Adapters, caplog: pytest.LogCaptureFixture):
+    codes = CodeKeeper(adapters.objects, adapters.vault)
+    ingest = Ingest(adapters.queue, BrokenRow(adapters.clusters), codes, adapters.clock)
+    assert post(ingest, message(seq=0)).wish == ["identity"]
+    assert len(queued(adapters)) == 1
+    assert "was not updated" in caplog.text
+
+
+def test_what_comes_again_or_late_changes_no_row(ingest: Ingest, adapters: Adapters):
+    post(ingest, message(seq=0))
+    post(ingest, message(seq=4, totals=wire.Totals(n_tasks=40)))
+    post(ingest, message(seq=3, totals=wire.Totals(n_tasks=30)))
+    assert adapters.clusters.get("acme", 1).totals["n_tasks"] == 40
+    assert len(queued(adapters)) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"cluster": "Scheduler-1"}, "$.cluster"),
+        ({"boot": "../../etc/passwd"}, "$.boot"),
+        ({"seq": -1}, "$.seq"),
+        ({"next_s": 0.0}, "$.next_s"),
+        ({"next_s": 1e9}, "$.next_s"),
+        ({"made_at_ms": -5}, "$.made_at_ms"),
+        ({"totals": wire.Totals(n_tasks=10**400)}, "$.totals.n_tasks"),
+        ({"totals": wire.Totals(action_us={"compute": -1})}, "$.totals.action_us.compute"),
+        ({"totals": wire.Totals(idle_since_ms=1 << 62)}, "$.totals.idle_since_ms"),
+        ({"lost": {"buffer": 1 << 63}}, "$.lost.buffer"),
+        ({"identity": identity(started_at_ms=1 << 60)}, "$.identity.started_at_ms"),
+        ({"codes": [wire.Code(hash="0" * 32, text="abc")]}, "$.codes[0].hash"),
+    ],
+)
+def test_a_bad_value_is_refused_with_its_place(
+    ingest: Ingest, adapters: Adapters, changes: dict[str, object], place: str
+):
+    with pytest.raises(BadMessage) as refused:
+        post(ingest, message(**changes))
+    assert refused.value.place == place
+    assert queued(adapters) == []
+
+
+def _version(posted: wire.Message) -> bytes:
+    return wire.encode(dataclasses.replace(posted, v=99))
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: (b"x" * (wire.MAX_BODY_BYTES + 1), None), TooLarge),
+        (lambda: (b"not json", None), BadMessage),
+        (lambda: (b"not zstd", "zstd"), BadMessage),
+        (lambda: (_version(message()), None), UnknownVersion),
+        (lambda: wire.compress(b" " * (wire.MAX_MESSAGE_BYTES + 1)), TooLarge),
+    ],
+)
+def test_a_bad_body_is_refused(
+    ingest: Ingest, adapters: Adapters, make: Callable[[], tuple[bytes, str | None]], error: type[Exception]
+):
+    with pytest.raises(error):
+        ingest.take("acme", *make())
+    assert queued(adapters) == []

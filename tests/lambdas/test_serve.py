@@ -1,0 +1,152 @@
+import json
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from daskscope import wire
+from daskscope.testing import exception, message
+from tests.lambdas.serving import Serving, children, lives, until
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with Serving(tmp_path_factory.mktemp("serve")) as running:
+        yield running
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def post(server: Serving, posted: wire.Message) -> httpx.Response:
+    body, encoding = wire.compress(wire.encode(posted))
+    return server.http.post(wire.PATH, content=body, headers={**server.bearer, "Content-Encoding": encoding})
+
+
+def test_what_lies_where(server: Serving):
+    assert mode(server.data) == mode(server.rendezvous().parent) == 0o700
+    assert mode(server.data / "token") == mode(server.rendezvous()) == 0o600
+    assert server.met() == {
+        "url": server.url, "token": server.token, "ingest_token": server.ingest_token,
+        "pid": server.process.pid, "data": str(server.data),
+    }  # fmt: skip
+    assert server.http.get("/healthz").text == "ok\n"
+
+
+def test_from_post_to_page(server: Serving):
+    reply = post(server, message(exceptions=[exception(text="no such column")])).raise_for_status().json()
+    page = server.http.get("/" + reply["url"])
+    assert (page.status_code, "demo" in page.text) == (200, True), "the live row shows at once"
+    until(lambda: server.api(f"local/clusters/{reply['id']}/exceptions")["items"])
+    assert "no such column" in server.http.get("/" + reply["url"]).text
+
+
+def test_a_large_body_gets_413(server: Serving):
+    answer = server.http.post(wire.PATH, content=b"x" * 5_000_000, headers=server.bearer)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too-large")
+
+
+def test_an_endless_body_gets_413(server: Serving):
+    sent = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal sent
+        while sent < 1 << 30:
+            sent += 1 << 16
+            yield b"x" * (1 << 16)
+
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=30) as http:
+        answer = http.post(wire.PATH, content=endless(), headers=server.bearer)
+    assert answer.status_code == 413
+    assert sent < 1 << 28, "the server hung up long before the end"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:80", "", "[::2]"])
+def test_a_foreign_name_is_refused(server: Serving, host: str):
+    answer = server.http.get("/local/analytics", headers={"Host": host})
+    assert answer.status_code in (400, 421)
+
+
+@pytest.mark.parametrize("host", ["localhost:9999", "127.0.0.1", "[::1]:8790"])
+def test_this_machines_own_names_are_good(server: Serving, host: str):
+    assert server.http.get("/healthz", headers={"Host": host}).status_code == 200
+
+
+def test_spooled_messages_are_taken_in_and_bad_ones_set_aside(server: Serving):
+    spool = server.shared / "spool"
+    spool.mkdir(exist_ok=True)
+    body, encoding = wire.compress(wire.encode(message(cluster="5" * 32)))
+    (spool / "broken.gz.msg").write_bytes(b"no gzip")
+    suffix = {"zstd": "zst", "gzip": "gz"}[encoding]
+    (spool / "draft").write_bytes(body)
+    (spool / "draft").rename(spool / f"good.{suffix}.msg")
+    until(lambda: not list(spool.glob("*.msg")))
+    assert [path.name for path in spool.iterdir()] == ["broken.gz.bad"]
+    assert server.api(f"local/clusters/{'5' * 32}")["name"] == "demo"
+    assert server.log.count("broken.gz.msg is not usable") == 1
+
+
+def test_a_process_that_dies_is_replaced(server: Serving):
+    server.http.get("/local/analytics")
+    for pid in children(server.process.pid):
+        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.kill(pid, signal.SIGKILL)
+    statuses = [server.http.get("/local/analytics").status_code for _ in range(3)]
+    assert statuses[-1] == 200
+    assert set(statuses) <= {200, 500}
+
+
+def test_a_second_server_on_the_port_says_so(server: Serving, tmp_path: Path):
+    port = str(httpx.URL(server.url).port)
+    second = Serving(tmp_path, "--port", port).start(stderr=subprocess.PIPE)
+    _, said = second.communicate(timeout=30)
+    assert second.returncode != 0
+    assert "something listens there already" in said.decode()
+    assert len(said.decode().strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_stops_clean_and_starts_again_with_its_history(tmp_path: Path, number: int):
+    with Serving(tmp_path) as server:
+        post(server, message()).raise_for_status()
+        server.http.get("/local/analytics")
+        family, token = children(server.process.pid), server.token
+        assert family
+        assert server.stop(number) < 5
+        assert server.process.returncode == 0
+        assert not server.rendezvous().exists()
+        until(lambda: not any(lives(pid) for pid in family), 5)
+    with Serving(tmp_path) as again:
+        assert again.token == token
+        assert again.api("local/clusters/1")["name"] == "demo"
+
+
+def test_children_end_with_a_server_that_was_killed(tmp_path: Path):
+    with Serving(tmp_path) as server:
+        server.http.get("/local/analytics")
+        family = children(server.process.pid)
+        assert family
+        server.stop(signal.SIGKILL)
+        until(lambda: not any(lives(pid) for pid in family))
+
+
+def test_off_loopback_pages_ask_for_a_login(tmp_path: Path):
+    with Serving(tmp_path, "--host", "0.0.0.0") as server:
+        assert server.process.stdout
+        link = server.process.stdout.readline().decode().split()[-1]
+        assert json.loads(server.rendezvous().read_text())["url"].startswith("http://127.0.0.1:")
+        assert server.http.get("/local/analytics", headers={"Host": "dask.example"}).status_code == 401
+        assert server.http.get(link, follow_redirects=True).status_code == 200
+
+
+def test_a_proxys_name_is_allowed_by_option(tmp_path: Path):
+    with Serving(tmp_path, "--allow-host", "hub.example") as server:
+        assert server.http.get("/healthz", headers={"Host": "hub.example"}).status_code == 200

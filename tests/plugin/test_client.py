@@ -1,0 +1,265 @@
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import dask.config
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import daskscope
+from daskscope import client, errors
+from daskscope.connection import PAGE, Connection
+from tests.plugin.api_server import Answer, ApiServer, error
+
+CLUSTERS = [{"id": number, "name": f"c{number}", "status": "running"} for number in range(250, 0, -1)]
+
+
+def api(path: str, query: dict[str, str]) -> Answer:
+    """An account `acme` with 250 clusters."""
+    if path == "/api/v1/whoami":
+        return 200, {"account": "acme", "name": "laptop", "scopes": ["read"]}
+    if path == "/api/v1/acme/clusters/7":
+        return 200, {**CLUSTERS[-7], "answers": {}}
+    if path.startswith("/api/v1/acme/") and "limit" in query:
+        start, size = int(query.get("cursor", 0)), int(query["limit"])
+        end = start + size
+        return 200, {"items": CLUSTERS[start:end], "cursor": str(end) if end < len(CLUSTERS) else None}
+    return error(404, "not-found", f"No {path} here.")
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Any]:
+    """Start a server with this answer and make it the configured one, with a token."""
+    with ExitStack() as stack:
+
+        def start(answer: Any = api, **settings: Any) -> ApiServer:
+            server = stack.enter_context(ApiServer(answer).running())
+            configured = {"server": server.url, "token": "secret-1", "data": str(tmp_path), **settings}
+            stack.enter_context(dask.config.set({"daskscope": configured}))
+            return server
+
+        yield start
+
+
+def test_lists_are_fetched_to_the_end_with_the_token_and_the_account_asked_once(serve: Any) -> None:
+    server = serve()
+    found = daskscope.list_clusters()
+    assert found == CLUSTERS
+    paths = [path for path, _, _ in server.asked]
+    assert paths == ["/api/v1/whoami"] + ["/api/v1/acme/clusters"] * 3
+    assert {query["since"] for _, query, _ in server.asked[1:]} == {str(7 * 86400)}
+    assert {authorization for *_, authorization in server.asked} == {"Bearer secret-1"}
+
+
+@pytest.mark.parametrize("limit", [1, PAGE, PAGE + 1, 250, 1000])
+def test_limit_counts_records_and_asks_for_no_more(serve: Any, limit: int) -> None:
+    server = serve()
+    assert client.list_clusters(limit=limit) == CLUSTERS[:limit]
+    asked = sum(int(query["limit"]) for path, query, _ in server.asked if path.endswith("/clusters"))
+    assert asked <= max(limit, 300)
+
+
+def test_account_is_not_asked_for_when_it_is_known(serve: Any) -> None:
+    server = serve(account="acme")
+    client.list_clusters(limit=1)
+    client.list_clusters(workspace="acme", limit=1)
+    assert "/api/v1/whoami" not in [path for path, _, _ in server.asked]
+    with pytest.raises(errors.SettingsError, match="workspace is 'b'"):
+        client.list_clusters("a", workspace="b")
+
+
+@pytest.mark.parametrize(
+    ("call", "path", "query"),
+    [
+        (lambda: client.list_clusters(since=None, user="ann"), "/clusters", {"user": "ann"}),
+        (lambda: client.list_clusters(since=None, status="lost"), "/clusters", {"status": "lost"}),
+        (lambda: client.list_computations(7), "/clusters/7/computations", {}),
+        (lambda: client.list_computations(scheduler_id="Scheduler-a/b"), "/clusters/Scheduler-a%2Fb/computations", {}),
+        (lambda: client.list_events(7), "/clusters/7/events", {}),
+        (lambda: client.list_exceptions(since="36h", user="ann"), "/exceptions", {"since": "129600", "user": "ann"}),
+        (lambda: client.list_exceptions(since=None, cluster_id=7), "/exceptions", {"cluster": "7"}),
+        (lambda: client.list_exceptions(since=9, scheduler_id="S-x"), "/exceptions", {"since": "9", "cluster": "S-x"}),
+    ],
+)  # fmt: skip
+def test_each_list_asks_its_own_question(serve: Any, call: Any, path: str, query: dict[str, str]) -> None:
+    server = serve(account="acme")
+    assert call() == CLUSTERS
+    asked_path, asked_query, _ = server.asked[0]
+    assert asked_path == "/api/v1/acme" + path
+    assert asked_query == {**query, "limit": str(PAGE)}
+
+
+def test_one_cluster(serve: Any) -> None:
+    serve()
+    assert client.get_cluster(7)["name"] == "c7"
+    with pytest.raises(errors.NotFound, match="No /api/v1/acme/clusters/8 here"):
+        client.get_cluster(8)
+
+
+def test_records_know_their_page(serve: Any) -> None:
+    server = serve()
+    assert client.list_events(7).url == f"{server.url}/acme/analytics/clusters/7"
+    assert client.list_clusters(since=None, user="ann").url == f"{server.url}/acme/analytics?user=ann"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, errors.ServerError),
+        (401, errors.NotLoggedIn),
+        (403, errors.PermissionDenied),
+        (404, errors.NotFound),
+        (429, errors.ServerError),
+        (500, errors.ServerError),
+        (503, errors.ServerError),
+    ],
+)
+def test_a_status_becomes_its_error_with_the_servers_words(
+    serve: Any, status: int, kind: type[errors.DaskscopeError]
+) -> None:
+    serve(lambda *_: error(status, "some-code", "What, why, what to do."))
+    with pytest.raises(errors.DaskscopeError, match=r"What, why, what to do\.") as caught:
+        client.list_clusters()
+    assert type(caught.value) is kind
+
+
+def test_not_logged_in_says_where_a_token_was_looked_for_and_never_shows_it(serve: Any, tmp_path: Path) -> None:
+    server = serve(lambda *_: error(401, "not-logged-in", "No such token."))
+    with pytest.raises(errors.NotLoggedIn) as caught:
+        client.list_clusters()
+    for word in ("daskscope.token", "DASK_DASKSCOPE__TOKEN", str(tmp_path / "servers" / f"{server.port}.json")):
+        assert word in str(caught.value)
+    assert "secret-1" not in str(caught.value)
+
+
+def test_no_token_sends_no_header(serve: Any) -> None:
+    server = serve(lambda *_: error(401, "not-logged-in", "No token."), token=None)
+    with pytest.raises(errors.NotLoggedIn, match=r"No token for http://127\.0\.0\.1"):
+        client.list_clusters()
+    assert server.asked[0][2] is None
+
+
+def test_redirects_are_not_followed(serve: Any) -> None:
+    elsewhere = serve()
+    server = serve(lambda *_: (302, {}, {"Location": elsewhere.url}))
+    with pytest.raises(errors.ServerError, match=r"redirects to http://127\.0\.0\.1"):
+        client.list_clusters()
+    assert len(server.asked) == 1
+    assert not elsewhere.asked
+
+
+@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[]", b"", b"\xff"])
+def test_something_else_than_a_daskscope_server(serve: Any, body: bytes) -> None:
+    serve(lambda *_: (200, body))
+    with pytest.raises(errors.ServerError, match="is it a daskscope server"):
+        client.list_clusters()
+    serve(lambda *_: (502, body))
+    with pytest.raises(errors.ServerError, match="HTTP 502 Bad Gateway"):
+        client.list_clusters()
+
+
+def test_a_server_that_repeats_a_page_is_not_asked_for_ever(serve: Any) -> None:
+    serve(lambda *_: (200, {"items": [{"id": 1}], "cursor": "again"}), account="acme")
+    with pytest.raises(errors.ServerError, match="twice"):
+        client.list_clusters()
+
+
+def test_unreadable_files_are_named(serve: Any, caplog: pytest.LogCaptureFixture) -> None:
+    answer = {"items": [], "cursor": None, "as_of": None, "skipped": ["open/events/bad.parquet"]}
+    serve(lambda *_: (200, answer), account="acme")
+    assert client.list_events(7) == []
+    assert "open/events/bad.parquet" in caplog.text
+
+
+def test_unreachable_says_what_to_do(serve: Any) -> None:
+    with ApiServer(api).running() as gone:
+        pass
+    serve(server=gone.url)
+    with pytest.raises(errors.ServerUnreachable, match=r"No answer from .*daskscope serve"):
+        client.list_clusters()
+
+
+def test_no_server_at_all_says_what_to_do(tmp_path: Path) -> None:
+    with (
+        dask.config.set({"daskscope": {"data": str(tmp_path)}}),
+        pytest.raises(errors.ServerUnreachable, match=r"8790.json.*daskscope serve.*daskscope\.server"),
+    ):
+        client.list_clusters()
+
+
+def test_a_proxy_never_sees_what_is_for_this_machine(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    proxy = serve()
+    monkeypatch.setenv("HTTP_PROXY", proxy.url)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    server = serve()
+    client.list_clusters(limit=1)
+    assert server.asked
+    assert not proxy.asked
+
+
+def _transport_errors(kind: type[httpx.TransportError]) -> Iterator[type[httpx.TransportError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _transport_errors(child)
+
+
+OTHERS = [httpx.DecodingError, httpx.TooManyRedirects]
+
+
+def test_every_error_of_httpx_is_mapped(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve()
+    for kind in [*_transport_errors(httpx.TransportError), *OTHERS]:
+
+        def fail(*_: Any, kind: type[httpx.RequestError] = kind, **__: Any) -> None:
+            raise kind("as httpx says")
+
+        monkeypatch.setattr(httpx.Client, "get", fail)
+        expected = errors.ServerError if kind in OTHERS else errors.ServerUnreachable
+        with pytest.raises(expected, match="as httpx says"), Connection("acme") as connection:
+            connection.get("/whoami", {})
+    known = {*_transport_errors(httpx.TransportError), *OTHERS}
+    assert set(httpx.RequestError.__subclasses__()) <= known, "httpx has a new kind of error: map it in connection.py"
+
+
+@pytest.mark.parametrize(
+    ("since", "seconds"),
+    [("7 days", 604800), ("36h", 129600), ("1500 ms", 2), (timedelta(hours=1), 3600), (90, 90), (0.5, 1), (None, None)],
+)
+def test_since(since: Any, seconds: int | None) -> None:
+    assert client._seconds(since) == seconds
+
+
+@pytest.mark.parametrize(
+    "since", ["", "yesterday", "7 parsecs", "-1h", 0, -5, float("nan"), float("inf"), object(), [1]]
+)
+def test_a_bad_since_names_what_is_allowed(since: Any) -> None:
+    with pytest.raises(errors.SettingsError, match="'7 days'"):
+        client._seconds(since)
+
+
+@given(st.one_of(st.text(), st.floats(), st.integers(), st.binary()))
+def test_any_since_is_seconds_or_a_settings_error(since: Any) -> None:
+    with suppress(errors.SettingsError):
+        seconds = client._seconds(since)
+        assert seconds is not None
+        assert seconds >= 1
+
+
+def test_bad_arguments_fail_before_anything_is_sent(serve: Any) -> None:
+    server = serve()
+    for call in (
+        lambda: client.list_clusters(limit=0),
+        lambda: client.list_clusters(status="dead"),  # type: ignore[arg-type]
+        lambda: client.list_computations(),
+        lambda: client.list_computations(1, "Scheduler-x"),
+        lambda: client.list_exceptions(cluster_id=1, scheduler_id="Scheduler-x"),
+        lambda: client.list_clusters("Not An Account"),
+    ):
+        with pytest.raises(errors.SettingsError):
+            call()
+    assert not server.asked

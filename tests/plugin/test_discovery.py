@@ -1,0 +1,133 @@
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daskscope.discovery import PORT, Server, find_server, is_loopback, rendezvous
+from daskscope.settings import Settings, load
+
+DEAD = 2**22 + 1
+"""Above the largest process id that Linux gives."""
+
+
+def settings(tmp_path: Path, **changes: Any) -> Settings:
+    return load().but(data=str(tmp_path), **changes)
+
+
+def leave(tmp_path: Path, port: int = PORT, mode: int = 0o600, **changes: Any) -> Path:
+    path = rendezvous(tmp_path, port)
+    path.parent.mkdir(exist_ok=True)
+    found = {"url": f"http://127.0.0.1:{port}", "token": "t", "ingest_token": "i", "pid": os.getpid(), "data": "d"}
+    path.write_text(json.dumps(found | changes))
+    path.chmod(mode)
+    return path
+
+
+def test_nothing_configured_and_nothing_running(tmp_path: Path) -> None:
+    assert find_server(settings(tmp_path)) is None
+
+
+def test_nothing_configured_finds_the_one_that_runs(tmp_path: Path) -> None:
+    leave(tmp_path)
+    assert find_server(settings(tmp_path)) == Server(f"http://127.0.0.1:{PORT}", "t", "i")
+
+
+def test_a_configured_token_wins(tmp_path: Path) -> None:
+    leave(tmp_path)
+    assert find_server(settings(tmp_path, token="mine")) == Server(f"http://127.0.0.1:{PORT}", "mine", "mine")
+
+
+def test_a_configured_server_of_this_machine_takes_the_token_of_its_own_port(tmp_path: Path) -> None:
+    leave(tmp_path)
+    leave(tmp_path, 9000, token="t9", ingest_token="i9")
+    assert find_server(settings(tmp_path, server="http://localhost:9000")) == Server(
+        "http://localhost:9000", "t9", "i9"
+    )
+    assert find_server(settings(tmp_path, server="http://127.0.0.1:9001")) == Server("http://127.0.0.1:9001")
+
+
+def test_a_file_that_names_another_port_than_its_own_gives_no_token(tmp_path: Path) -> None:
+    leave(tmp_path, 9000, url="http://127.0.0.1:9999")
+    assert find_server(settings(tmp_path, server="http://127.0.0.1:9000")) == Server("http://127.0.0.1:9000")
+
+
+def test_another_host_never_gets_the_token_of_this_machine(tmp_path: Path) -> None:
+    leave(tmp_path)
+    leave(tmp_path, 443)
+    for url in (f"http://example.org:{PORT}", "https://example.org", f"http://127.0.0.1.example.org:{PORT}"):
+        assert find_server(settings(tmp_path, server=url)) == Server(url)
+
+
+@pytest.mark.parametrize("url", ["http://example.org:8790", "http://10.0.0.1", "file:///etc/passwd", "", "http://["])
+def test_a_file_that_points_elsewhere_is_not_believed(
+    tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    leave(tmp_path, url=url)
+    assert find_server(settings(tmp_path)) is None
+    assert "Ignored" in caplog.text
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o620])
+def test_a_file_that_others_may_touch_is_not_believed(
+    tmp_path: Path, mode: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    leave(tmp_path, mode=mode)
+    assert find_server(settings(tmp_path)) is None
+    assert "chmod 600" in caplog.text
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_is_not_believed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    os.chown(leave(tmp_path), 65534, 65534)
+    assert find_server(settings(tmp_path)) is None
+    assert "belongs to another user" in caplog.text
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    real = leave(tmp_path, 9000)
+    rendezvous(tmp_path, PORT).symlink_to(real)
+    assert find_server(settings(tmp_path)) is None
+
+
+def test_a_pipe_does_not_hang(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = rendezvous(tmp_path, PORT)
+    path.parent.mkdir()
+    os.mkfifo(path, 0o600)
+    assert find_server(settings(tmp_path)) is None
+    assert "no regular file" in caplog.text
+
+
+@pytest.mark.parametrize("pid", [DEAD, -1, 0, 10**30])
+def test_a_server_that_died_is_not_believed(tmp_path: Path, pid: int) -> None:
+    leave(tmp_path, pid=pid)
+    assert find_server(settings(tmp_path)) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"url": "http://127.0.0.1:8790"}', '{"pid": []}', "\x00"])
+def test_a_broken_file_is_named_and_passed_over(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
+    path = leave(tmp_path)
+    path.write_text(text)
+    assert find_server(settings(tmp_path)) is None
+    assert str(path) in caplog.text
+
+
+def test_tokens_do_not_show() -> None:
+    assert "secret" not in repr(Server("http://127.0.0.1:1", "secret", "secret"))
+
+
+@pytest.mark.parametrize(
+    ("url", "here"),
+    [
+        ("http://localhost:1", True),
+        ("http://127.0.0.1", True),
+        ("http://127.9.9.9", True),
+        ("http://[::1]:8790", True),
+        ("http://0.0.0.0", False),
+        ("http://localhost.example.org", False),
+        ("http://user@example.org#127.0.0.1", False),
+    ],
+)
+def test_is_loopback(url: str, here: bool) -> None:
+    assert is_loopback(url) is here
