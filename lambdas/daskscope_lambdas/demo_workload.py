@@ -17,7 +17,7 @@ def run(client: Client, say: Callable[[str], None]) -> int:
     """Run it all; the number of tasks that failed, as the client saw it."""
     say("  a dataframe, grouped with a shuffle ...")
     sales = dask.datasets.timeseries(start="2026-01-01", end="2026-01-31", freq="30s", partition_freq="2D")
-    sales.groupby("name").x.median(shuffle_method="p2p").compute()
+    sales.shuffle("name", shuffle_method="p2p").groupby("name").x.mean().compute()
 
     say("  an array, multiplied ...")
     grid = da.random.default_rng(0).random((3000, 3000), chunks="4 MiB")

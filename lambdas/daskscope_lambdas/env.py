@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 WORLD = "DASKSCOPE_WORLD"
@@ -25,7 +26,7 @@ class Env:
     @property
     def lake(self) -> str:
         """Root of the lake, as a path or URI that pyarrow opens."""
-        return os.path.join(self.data, "lake")
+        return str(Path(self.data) / "lake")
 
 
 def read(environ: Mapping[str, str] = os.environ) -> Env:

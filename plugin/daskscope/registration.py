@@ -117,10 +117,9 @@ async def _send(client: Client, settings: Settings) -> Registration:
         if error.name is None or error.name.partition(".")[0] != "daskscope":
             raise
         raise NotOnScheduler(f"daskscope is not installed on the scheduler at {_address(client)}. {RECIPE}") from error
-    try:
-        found: dict[str, Any] = await getattr(client.scheduler, EXTENSION)()
-    except AttributeError as error:
-        raise DaskscopeError("daskscope could not start on the scheduler: its log says why.") from error
+    found: dict[str, Any] | None = await getattr(client.scheduler, EXTENSION)()
+    if found is None:  # Dask's answer to a call that the scheduler does not know
+        raise DaskscopeError("daskscope could not start on the scheduler: its log says why.")
     return Registration(found["cluster"], found["server"], found["spool"])
 
 

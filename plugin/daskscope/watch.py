@@ -151,11 +151,12 @@ class Watch:
         first_new = self._groups.n_groups
         self._try("computations", None, self._computations.discover)
         self._try("groups", None, lambda: self._groups.track_others(first_new))
+        # Before the groups are read, for with that the forgotten ones are let go: a failed task belongs to its group.
+        message.exceptions = self._try("exceptions", message.exceptions, self._exceptions.read)
         message.groups = self._try("groups", message.groups, self._groups.read)
         message.computations, message.codes = self._try(
             "computations", ([], []), lambda: self._computations.read(now_s)
         )
-        message.exceptions = self._try("exceptions", message.exceptions, self._exceptions.read)
         message.events = self._try("events", message.events, self._events.read)
         message.workers = self._try("workers", message.workers, lambda: read_workers(self._scheduler))
         totals = self._try("totals", message.totals, lambda: self._totals.read(message.workers, now_s))

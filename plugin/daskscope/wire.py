@@ -183,7 +183,7 @@ class Code:
 
 @dataclass(slots=True, kw_only=True)
 class ExceptionFamily:
-    """Tasks that failed alike (same prefix, text and traceback) within one interval."""
+    """Tasks of one group that failed alike (same text and traceback) within one interval."""
 
     no: int
     type: str

@@ -1,4 +1,4 @@
-"""What runs by itself: the queue into the lake, the spools into the queue, sealing days once an hour."""
+"""What runs by itself: the queue into the lake, the spools into the queue, keeping the lake in shape."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ HIDDEN_S = 120.0
 """How long a batch is another's business; longer than `write` may take."""
 RECEIVES = 3
 """So many tries a message gets before it is buried with the reason."""
-SEAL_EVERY_S = 3600.0
+COMPACT_EVERY_S = 60.0
+"""Thirty files a table come in this time, and a question costs a millisecond of CPU for each."""
 
 
 class Schedule:
@@ -42,7 +43,7 @@ class Schedule:
         await asyncio.gather(
             _repeat(self._drain_all, WINDOW_S),
             _repeat(self.take_spool, WINDOW_S),
-            _repeat(self.seal_once, SEAL_EVERY_S),
+            _repeat(self.compact_once, COMPACT_EVERY_S),
         )
 
     async def _drain_all(self) -> None:
@@ -74,12 +75,9 @@ class Schedule:
                 logger.error("Gave up on message %s after %d tries.", delivery.id, delivery.receive_count)
                 await asyncio.to_thread(self._feed.bury, delivery.receipt, failed[delivery.id])
 
-    async def seal_once(self) -> None:
-        """Have the days that are over sealed. The process ends with the work: it needs memory, and is rarely needed."""
-        try:
-            await self._compact(scheduler_event())
-        finally:
-            self._compact.close()
+    async def compact_once(self) -> None:
+        """Have small files gathered and days that are over sealed."""
+        await self._compact(scheduler_event())
 
     async def take_spool(self) -> None:
         """Take in what plugins kept while there was no server."""

@@ -1,4 +1,4 @@
-"""Seals the days that are over; started by the scheduler."""
+"""Keeps the lake in shape: gathers the small files of the current day, seals the days that are over."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import Any
 
 from daskscope_lambdas.handlers import house
 from daskscope_lambdas.service.compact import Compactor
+from daskscope_lambdas.service.gather import Gatherer
 
 house.start_logging()
 
 
-def handler(_event: dict[str, Any], _context: object) -> None:
+def handler(event: dict[str, Any], context: object) -> None:
     """An EventBridge Scheduler event; what it says does not matter, only that it came."""
     world = house.adapters()
+    Gatherer(world.objects, world.seals, world.clock, world.lake_root).run()
     Compactor(world.objects, world.seals, world.clock, world.lake_root).run()

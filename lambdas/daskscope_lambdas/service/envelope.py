@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 import zstandard
+
 from daskscope import wire
 from daskscope.errors import BadMessage
 

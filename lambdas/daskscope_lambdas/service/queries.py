@@ -178,6 +178,7 @@ def _computation(found: Record, row: ClusterRow, groups: list[Record]) -> Record
         # Calls share their outer frames: each frame once.
         "code": list(frames.values()),
         "n_tasks": sum(group["n_tasks"] for group in groups),
+        "n_tasks_erred": sum(group["n_tasks_erred"] for group in groups),
         "states": states,
         "seconds": _sum(group["seconds"] for group in groups),
         "bytes": sum(group["bytes"] for group in groups),
@@ -194,6 +195,7 @@ def _group(found: Record) -> Record:
         "start": found["start_at"],
         "stop": found["stop_at"],
         "n_tasks": found["n_tasks"],
+        "n_tasks_erred": found["n_tasks_erred"],
         "states": found["states"],
         "seconds": _seconds(found["action_us"]),
         "bytes": found["nbytes"],

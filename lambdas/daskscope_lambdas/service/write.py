@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +18,8 @@ from daskscope import wire
 from daskscope_lambdas.ports import ObjectStore, Seals, Taken
 from daskscope_lambdas.service.envelope import Envelope
 from daskscope_query import files, layout, tables
+
+logger = logging.getLogger("daskscope.write")
 
 Columns = dict[str, Any]
 """Each column as it grows: a list, or _Maps where the column is a map of integers."""
@@ -73,6 +77,29 @@ class Writer:
                 key = layout.late_key(table, boundary + timedelta(1), name, day)
             with suppress(Taken):
                 self._objects.put_new(key, body)
+
+    def write_what_fits(self, envelopes: Sequence[Envelope]) -> list[Envelope]:
+        """Keep a batch; returns those that fit no table, the rest is kept. Raises StoreError if the lake itself fails.
+
+        All go into one file a table; if a value stops that, the halves apart, until only what cannot be kept is left.
+        """
+        if not envelopes:
+            return []
+        try:
+            self.write(envelopes, _name(envelopes))
+        except (ValueError, OverflowError, pa.ArrowException) as error:
+            if len(envelopes) == 1:
+                logger.warning("Message %s fits no table: %s", envelopes[0].message.seq, error)
+                return list(envelopes)
+            half = len(envelopes) // 2
+            return self.write_what_fits(envelopes[:half]) + self.write_what_fits(envelopes[half:])
+        return []
+
+
+def _name(envelopes: Iterable[Envelope]) -> str:
+    """The same batch gets the same name: delivered again, it adds no second file."""
+    told = (f"{e.received_at} {e.message.cluster} {e.message.boot} {e.message.seq}" for e in envelopes)
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]
 
 
 def _bodies(envelopes: Iterable[Envelope]) -> dict[tuple[str, date], bytes]:

@@ -47,18 +47,18 @@ class ExceptionReader:
         self.n_tasks_erred += len(fresh)
         if not self._transmit:
             return []
-        families: dict[tuple[str, str, str], wire.ExceptionFamily] = {}
+        families: dict[tuple[str, int | None, str, str], wire.ExceptionFamily] = {}
         for erred in reversed(fresh):
             text = alike = erred.exception_text
             if not text:
                 text = self._reason(erred)
                 alike = text.replace(str(erred.key), "")  # Dask names the task in its own errors
-            prefix = key_split(erred.key)
-            kind = (prefix, alike, erred.traceback_text)
+            prefix, group = key_split(erred.key), self._groups.number(erred.key)
+            kind = (prefix, group, alike, erred.traceback_text)
             if kind in families:
                 _add(families[kind], erred)
             elif len(families) < MAX_FAMILIES:
-                families[kind] = self._family(erred, prefix, text)
+                families[kind] = self._family(erred, prefix, group, text)
             else:
                 self.lost += 1
         return list(families.values())
@@ -79,8 +79,7 @@ class ExceptionReader:
             self._youngest = fresh[0]
         return fresh
 
-    def _family(self, erred: ErredTask, prefix: str, text: str) -> wire.ExceptionFamily:
-        task = self._scheduler.tasks.get(erred.key)
+    def _family(self, erred: ErredTask, prefix: str, group: int | None, text: str) -> wire.ExceptionFamily:
         type_name = _TYPE.match(text)
         at_ms = round(erred.timestamp * 1e3)
         self.n_rows += 1
@@ -91,7 +90,7 @@ class ExceptionReader:
             traceback=_cut(erred.traceback_text),
             key=_cut(str(erred.key)),
             prefix=prefix,
-            group=self._groups.number(task.group) if task else None,
+            group=group,
             workers=sorted(erred.erred_on)[:MAX_WORKERS],
             first_ms=at_ms,
             last_ms=at_ms,

@@ -13,9 +13,12 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from distributed.utils import key_split_group
+
 from daskscope import wire
 
 if TYPE_CHECKING:
+    from dask.typing import Key
     from distributed import Scheduler
     from distributed.scheduler import TaskGroup
 
@@ -58,6 +61,7 @@ class GroupReader:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._tracked: dict[TaskGroup, Tracked] = {}
+        self._named: dict[str, TaskGroup] = {}
         self._active: dict[TaskGroup, None] = {}
         self._settled: deque[TaskGroup] = deque()
         self.n_groups = 0
@@ -69,15 +73,19 @@ class GroupReader:
     def n_active(self) -> int:
         return len(self._active)
 
-    def number(self, group: TaskGroup) -> int | None:
-        tracked = self._tracked.get(group)
-        return tracked.no if tracked else None
+    def number(self, key: Key) -> int | None:
+        """Number of a task's group, also when the scheduler has forgotten both since the last read."""
+        task = self._scheduler.tasks.get(key)
+        group = self._named.get(key_split_group(key)) if task is None else task.group
+        tracked = None if group is None else self._tracked.get(group)
+        return None if tracked is None else tracked.no
 
     def track(self, group: TaskGroup, computation: int | None) -> None:
         """Follow a group from now on; one that is followed already keeps its number and computation."""
         if group in self._tracked:
             return
         self._tracked[group] = Tracked(self.n_groups, computation)
+        self._named[group.name] = group
         self._active[group] = None
         self.n_groups += 1
         if computation is not None:
@@ -145,6 +153,8 @@ class GroupReader:
             return
         # The scheduler has forgotten it: what was read just now is the last there is to read.
         del self._tracked[group]
+        if self._named.get(group.name) is group:
+            del self._named[group.name]
         if tracked.computation is not None:
             progress = self.progress[tracked.computation]
             progress.n_open -= not tracked.done

@@ -42,7 +42,7 @@ def test_a_message_that_is_none_fails_alone(world: Adapters, clock: FakeClock):
 def test_a_value_that_fits_no_column_fails_alone(world: Adapters, clock: FakeClock, caplog: pytest.LogCaptureFixture):
     batch = [delivery(n, packed(clock, n, uptime_us=1 << 70 if n == 3 else 5)) for n in range(1, 6)]
     assert write.handler(sqs_event(batch), None) == {"batchItemFailures": [{"itemIdentifier": "3"}]}
-    assert "Message 3 fits no table" in caplog.text
+    assert "Message 3 fits no table" in caplog.text  # its number in its boot
     assert files(world, "samples")
 
 

@@ -1,0 +1,27 @@
+"""Every benchmark there is."""
+
+from __future__ import annotations
+
+from bench.at_rest import at_rest
+from bench.import_cost import import_cost
+from bench.instructions import instructions
+from bench.interval import interval
+from bench.message_bytes import message_bytes
+from bench.report_size import report_size
+from bench.rows import Bench
+from bench.write_cpu import write_cpu
+
+BENCHES = {
+    bench.name: bench
+    for bench in (
+        Bench(
+            "instructions", "what a watched scheduler executes more than a bare one (callgrind; minutes)", instructions
+        ),
+        Bench("interval", "CPU of one interval on the scheduler's event loop", interval),
+        Bench("message-bytes", "size of a message on the wire", message_bytes),
+        Bench("write-cpu", "CPU per message from decode to Parquet", write_cpu),
+        Bench("at-rest", "size of messages and worker samples in the lake", at_rest),
+        Bench("report-size", "all messages of a run against its performance_report", report_size),
+        Bench("import-cost", "imports of the ingest function against boto3", import_cost),
+    )
+}

@@ -1,0 +1,209 @@
+"""Failed tasks of a real scheduler: every one counted, alike ones together, each with a text."""
+
+import asyncio
+from typing import Any
+
+import dask.config
+import pytest
+from distributed import wait
+
+from daskscope.collect import exceptions as module
+from daskscope.collect.exceptions import MAX_TEXT, ExceptionReader
+from tests.plugin.rig import Cluster, boom, inc, look_at, running, until
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_a_failure_is_told_with_type_text_traceback_and_place(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    future = cluster.client.submit(boom, "bread", key="boom-0")
+    await wait(future)
+    message = look()
+    (family,) = message.exceptions
+    assert (family.type, family.text) == ("ValueError", "ValueError('no bread')")
+    assert "in boom" in family.traceback
+    assert "rig.py" in family.traceback
+    assert (family.key, family.prefix, family.count) == ("boom-0", "boom", 1)
+    assert family.workers == [cluster.workers[0].address]
+    assert family.group == message.groups.no[0]
+    assert family.first_ms == family.last_ms <= message.made_at_ms
+    assert message.totals.n_tasks_erred == message.totals.erred == 1
+    assert look().exceptions == []
+    assert look().totals.n_tasks_erred == 1
+
+
+def fails(n: int, text: str) -> None:
+    raise KeyError(text)
+
+
+async def test_alike_failures_are_one_family_and_others_are_others(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    futures = [cluster.client.submit(fails, n, "a" if n < 4 else "b", key=("fails", n)) for n in range(6)]
+    await wait(futures)
+    families = look().exceptions
+    assert sorted((family.text, family.count) for family in families) == [("KeyError('a')", 4), ("KeyError('b')", 2)]
+    assert [family.no for family in families] == [0, 1]
+    for family in families:
+        assert family.first_ms <= family.last_ms
+
+
+async def test_more_failures_between_two_reads_than_dask_keeps_are_counted_to_the_last(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    await wait(cluster.client.map(fails, range(250), text="x"))
+    message = look()
+    assert message.totals.n_tasks_erred == 250
+    assert [family.count for family in message.exceptions] == [250]
+    assert message.lost == {}
+
+
+async def test_3000_tasks_that_died_with_their_worker_are_counted_to_the_last_as_one_family() -> None:
+    """Dask's own deque keeps 100, and its texts differ by the key that they name."""
+    config = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-saturation": "inf"}
+    with dask.config.set(config):
+        async with running() as cluster:
+            look = await look_at(cluster.scheduler)
+            worker = cluster.scheduler.workers[cluster.workers[0].address]
+            futures = cluster.client.map(asyncio.sleep, [60] * 3000, pure=False)
+            await until(lambda: len(worker.processing) == 3000)
+            cluster.scheduler.stream_comms[worker.address].abort()
+            await until(lambda: len(cluster.scheduler.erred_tasks) == 3000)
+            message = look()
+            del futures
+    assert message.totals.n_tasks_erred == 3000
+    assert [(family.type, family.count) for family in message.exceptions] == [("KilledWorker", 3000)]
+    assert message.lost == {}
+
+
+async def test_a_deque_that_overflowed_is_counted_as_loss(cluster: Cluster) -> None:
+    with dask.config.set({"distributed.diagnostics.erred-tasks.max-history": 5}):
+        async with running() as small:
+            look_groups = await look_at(small.scheduler)
+            reader = ExceptionReader(small.scheduler, look_groups.watch._groups, transmit=True)
+            small.scheduler.erred_tasks = type(small.scheduler.erred_tasks)(maxlen=5)
+            await wait(small.client.submit(fails, -1, "x"))
+            assert len(reader.read()) == 1
+            await wait(small.client.map(fails, range(9), text="x"))
+            (family,) = reader.read()
+            assert (family.count, reader.n_tasks_erred, reader.lost) == (5, 6, 1)
+
+
+async def test_dependents_of_a_failed_task_do_not_count(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    first = cluster.client.submit(boom, 1)
+    second = cluster.client.submit(inc, first)
+    third = cluster.client.submit(inc, second)
+    await wait([first, second, third])
+    message = look()
+    assert third.status == "error"
+    assert message.totals.n_tasks_erred == 1
+    assert [(family.prefix, family.count) for family in message.exceptions] == [("boom", 1)]
+    assert message.totals.erred == 3, "but they are erred, and stand so in the states"
+
+
+async def test_a_task_whose_worker_was_killed_says_so() -> None:
+    """Dask keeps no text of an error that the scheduler made itself."""
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        async with running() as cluster:
+            look = await look_at(cluster.scheduler)
+            future = cluster.client.submit(asyncio.sleep, 60, key="sleeper-1")
+            await until(lambda: cluster.workers[0].state.executing_count or cluster.workers[0].state.long_running)
+            cluster.scheduler.stream_comms[cluster.workers[0].address].abort()
+            await wait(future)
+            assert cluster.scheduler.erred_tasks[0].exception_text == ""
+            (family,) = look().exceptions
+    assert family.type == "KilledWorker"
+    assert "sleeper-1" in family.text
+    assert cluster.workers[0].address in family.text
+    assert family.workers == [cluster.workers[0].address]
+
+
+class SilentError(Exception):
+    """An error without a text; opening its pickle would run the user's code on the scheduler."""
+
+    opened = 0
+
+    def __repr__(self) -> str:
+        return ""
+
+    def __setstate__(self, state: Any) -> None:
+        type(self).opened += 1
+
+
+def fails_silently() -> None:
+    error = SilentError()
+    error.x = 1  # type: ignore[attr-defined]  # gives the pickle a state, so that opening it is seen
+    raise error
+
+
+async def test_a_user_s_pickle_is_never_opened(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    future = cluster.client.submit(fails_silently)
+    await wait(future)
+    assert cluster.scheduler.erred_tasks[0].exception_text == ""
+    before = SilentError.opened
+    (family,) = look().exceptions
+    assert SilentError.opened == before
+    assert family.text == "Exception: Dask kept no text of this failure"
+    assert "fails_silently" in family.traceback
+
+
+async def test_a_task_that_is_gone_still_counts_and_belongs_to_its_group(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    future = cluster.client.submit(boom, 1)
+    await wait(future)
+    future.release()
+    await until(lambda: not cluster.scheduler.tasks)
+    message = look()
+    (family,) = message.exceptions
+    assert (family.prefix, family.count) == ("boom", 1)
+    assert [family.group] == message.groups.no
+
+
+async def test_more_families_than_fit_are_counted(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_FAMILIES", 3)
+    look = await look_at(cluster.scheduler)
+    futures = [cluster.client.submit(fails, n, str(n), key=("fails", n)) for n in range(5)]
+    await wait(futures)
+    message = look()
+    assert len(message.exceptions) == 3
+    assert message.lost == {"exceptions": 2}
+    assert message.totals.n_tasks_erred == 5
+
+
+async def test_long_texts_are_cut_and_say_by_how_much(cluster: Cluster) -> None:
+    with dask.config.set({"distributed.admin.max-error-length": 50_000}):
+        look = await look_at(cluster.scheduler)
+        await wait(cluster.client.submit(fails, 0, "x" * 20_000))
+    (family,) = look().exceptions
+    n_cut = len(repr(KeyError("x" * 20_000))) - MAX_TEXT
+    assert family.text.endswith(f"x... ({n_cut} more characters)")
+
+
+async def test_with_the_switch_off_failures_count_and_no_text_leaves(cluster: Cluster) -> None:
+    from daskscope import wire
+
+    look = await look_at(cluster.scheduler, exceptions=False, code=False)
+    await wait(cluster.client.submit(boom, "canary-text"))
+    message = look()
+    assert message.exceptions == []
+    assert message.totals.n_tasks_erred == 1
+    assert b"canary-text" not in wire.encode(message)
+
+
+async def test_failures_that_a_retry_healed_are_none(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    _attempts.clear()
+    assert await cluster.client.submit(heals, retries=1) == 2
+    message = look()
+    assert message.totals.n_tasks_erred == 0
+    assert message.exceptions == []
+
+
+_attempts: list[int] = []
+
+
+def heals() -> int:
+    _attempts.append(1)
+    if len(_attempts) < 2:
+        raise OSError("not yet")
+    return len(_attempts)

@@ -1,0 +1,240 @@
+"""Task groups of a real scheduler: each is told once when it changes, also those that live between two reads."""
+
+import gc
+
+import pytest
+from distributed import Event, Worker, wait
+
+from daskscope.collect import groups as module
+from daskscope.collect.groups import GroupReader
+from tests.plugin.rig import Cluster, boom, group_rows, inc, look_at, until
+
+pytestmark = pytest.mark.asyncio
+
+
+async def forgotten(cluster: Cluster) -> None:
+    """Until the scheduler has forgotten all tasks whose futures were let go."""
+    gc.collect()
+    await until(lambda: not cluster.scheduler.tasks)
+
+
+async def test_a_finished_group_is_told_whole_and_only_once(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    futures = cluster.client.map(inc, range(5))
+    await cluster.client.gather(futures)
+    (row,) = group_rows(look())
+    group = next(iter(cluster.scheduler.task_groups.values()))
+    assert row["no"] == 0
+    assert (row["name"], row["prefix"], row["n_tasks"]) == (group.name, "inc", 5)
+    assert row["states"] == {"memory": 5}
+    assert row["nbytes"] == group.nbytes_total > 0
+    assert row["action_us"]["compute"] == round(group.all_durations["compute"] * 1e6) > 0
+    assert row["start_ms"] == round(group.start * 1e3) <= row["stop_ms"] == round(group.stop * 1e3)
+    assert (row["computation"], row["types"], row["dependencies"], row["span"]) == (0, ["int"], [], group.span_id)
+    assert group_rows(look()) == []
+
+
+async def test_a_group_that_was_forgotten_between_two_reads_is_told(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    futures = [cluster.client.submit(inc, n, key=("block-a1b2c3", n)) for n in range(7)]
+    await cluster.client.gather(futures)
+    del futures
+    await forgotten(cluster)
+    assert not cluster.scheduler.task_groups
+    message = look()
+    (row,) = group_rows(message)
+    assert (row["name"], row["prefix"]) == ("block-a1b2c3", "block")
+    assert (row["n_tasks"], row["states"]) == (7, {"forgotten": 7})
+    assert row["action_us"]["compute"] > 0
+    assert message.totals.n_tasks == 7
+    assert look.watch._groups._tracked == {}, "and nothing of it stays in memory"
+    assert group_rows(look()) == []
+
+
+async def test_300_short_graphs_between_two_reads_are_all_counted(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    n_tasks = 0
+    for n in range(300):
+        futures = cluster.client.map(inc, range(n % 3 + 1), key=f"step{n}")
+        await cluster.client.gather(futures)
+        n_tasks += len(futures)
+        del futures
+    await forgotten(cluster)
+    message = look()
+    assert message.totals.n_computations == 300
+    assert len(message.computations) == 300
+    assert message.totals.n_tasks == sum(message.groups.n_tasks) == n_tasks
+    assert message.totals.n_groups == len(message.groups.no) == 300
+    assert message.totals.action_us["compute"] == sum(message.groups.action_us["compute"])
+    look()
+    assert len(look.watch._computations._live) == 1, "only the last one can still grow"
+    assert look.watch._groups._tracked == {}
+
+
+async def test_a_group_whose_tasks_all_failed_has_no_times_and_its_computation_stops(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    futures = cluster.client.map(boom, range(3))
+    await cluster.client.gather(futures, errors="skip")
+    message = look()
+    (row,) = group_rows(message)
+    assert (row["start_ms"], row["stop_ms"], row["states"]) == (None, None, {"erred": 3})
+    (computation,) = message.computations
+    assert computation.stop_ms is not None
+    assert computation.start_ms <= computation.stop_ms
+
+
+async def test_a_running_group_is_told_as_it_goes(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    gate = await Event("gate")
+    future = cluster.client.submit(wait_for, "gate")
+    await until(lambda: cluster.scheduler.tasks)
+    first = look()
+    (row,) = group_rows(first)
+    assert row["states"] == {"processing": 1}
+    assert row["stop_ms"] is None
+    assert first.computations[0].stop_ms is None
+    await gate.set()
+    await future
+    last = look()
+    assert group_rows(last)[0]["states"] == {"memory": 1}
+    assert group_rows(last)[0]["no"] == row["no"]
+    assert last.computations[0].stop_ms == group_rows(last)[0]["stop_ms"]
+    assert last.totals.n_tasks == 1
+
+
+def wait_for(name: str) -> None:
+    Event(name).wait(30)
+
+
+async def test_dependencies_are_numbers_of_other_groups(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    first = cluster.client.submit(inc, 1, key="first")
+    second = cluster.client.submit(inc, first, key="second")
+    third = cluster.client.submit(max, first, second, key="third")
+    await third
+    rows = {row["name"]: row for row in group_rows(look())}
+    assert rows["first"]["dependencies"] == []
+    assert rows["second"]["dependencies"] == [rows["first"]["no"]]
+    assert rows["third"]["dependencies"] == sorted([rows["first"]["no"], rows["second"]["no"]])
+
+
+async def test_keys_that_are_tuples_and_texts_in_one_graph(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    futures = [
+        cluster.client.submit(inc, 1, key=("block-a1b2c3", 0, 1)),
+        cluster.client.submit(inc, 2, key=("block-a1b2c3", 1, 0)),
+        cluster.client.submit(inc, 3, key="plain"),
+        cluster.client.submit(boom, 4, key=("bad", 7)),
+    ]
+    await cluster.client.gather(futures, errors="skip")
+    message = look()
+    names = {row["name"]: (row["prefix"], row["n_tasks"]) for row in group_rows(message)}
+    assert names == {"block-a1b2c3": ("block", 2), "plain": ("plain", 1), "bad": ("bad", 1)}
+    (family,) = message.exceptions
+    assert (family.key, family.prefix, family.count) == ("('bad', 7)", "bad", 1)
+
+
+async def test_scatter_makes_a_group_without_a_computation(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    data = await cluster.client.scatter([1, 2, 3])
+    message = look()
+    rows = group_rows(message)
+    assert sum(row["n_tasks"] for row in rows) == 3
+    assert {row["computation"] for row in rows} == {None}
+    assert message.computations == []
+    assert message.totals.n_tasks == 3
+    total = cluster.client.submit(sum, data, key="total")
+    await total
+    more = await cluster.client.scatter({"late": 1})
+    rows = {row["name"]: row["computation"] for row in group_rows(look())}
+    assert (rows["total"], rows["late"]) == (0, None)
+    del more
+
+
+async def test_a_settled_group_that_comes_to_life_again_is_told(cluster: Cluster) -> None:
+    """A worker goes with its results: done turns to not done, under the same number, and the tasks count once."""
+    scheduler = cluster.scheduler
+    look = await look_at(scheduler)
+    async with Worker(scheduler.address, nthreads=1, name="second", dashboard=False) as second:
+        future = cluster.client.submit(inc, 1, workers=["second"], allow_other_workers=True)
+        await future
+        (before,) = group_rows(look())
+        assert before["states"] == {"memory": 1}
+        await second.close()
+    await until(lambda: all(task.state == "memory" for task in scheduler.tasks.values()))
+    message = look()
+    (after,) = group_rows(message)
+    assert after["no"] == before["no"]
+    assert after["action_us"]["compute"] > before["action_us"]["compute"], "it was computed a second time"
+    assert message.totals.n_tasks == 1
+
+
+async def test_a_name_that_comes_again_gets_a_new_number(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    numbers: list[int] = []
+    for _ in range(2):
+        future = cluster.client.submit(inc, 1, key="again")
+        await future
+        numbers += [row["no"] for row in group_rows(look())]
+        del future
+        await forgotten(cluster)
+        look()
+    assert numbers == [0, 1]
+
+
+async def test_counters_never_go_back_when_the_client_restarts(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    futures = cluster.client.map(inc, range(4))
+    await cluster.client.gather(futures)
+    failed = cluster.client.submit(boom, 1)
+    await wait(failed)
+    before = look().totals
+    assert (before.n_tasks, before.n_tasks_erred) == (5, 1)
+    await cluster.client.restart(wait_for_workers=False)
+    async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False):
+        assert cluster.scheduler.erred_tasks.maxlen == cluster.scheduler.computations.maxlen == 20_000
+        futures = cluster.client.map(inc, range(100, 103))
+        await cluster.client.gather(futures)
+        after = look().totals
+    assert (after.n_tasks, after.n_tasks_erred) == (8, 1)
+    assert after.n_computations > before.n_computations
+    assert after.action_us["compute"] > before.action_us["compute"]
+
+
+async def test_many_settled_groups_are_looked_at_in_turns(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SETTLED_PER_READ", 2)
+    reader = GroupReader(cluster.scheduler)
+    futures = [cluster.client.submit(inc, n, key=f"g{n}") for n in range(5)]
+    await cluster.client.gather(futures)
+    reader.track_others(0)
+    assert len(reader.read().no) == 5
+    del futures
+    await forgotten(cluster)
+    told = [reader.read().no for _ in range(4)]
+    assert [len(numbers) for numbers in told] == [2, 2, 1, 0]
+    assert sorted(number for numbers in told for number in numbers) == [0, 1, 2, 3, 4]
+
+
+async def test_after_resend_what_is_alive_is_told_again(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    futures = cluster.client.map(inc, range(3))
+    await cluster.client.gather(futures)
+    first = group_rows(look())
+    assert group_rows(look()) == []
+    look.watch._groups.resend()
+    assert group_rows(look()) == first
+    assert look().totals.n_tasks == 3, "told again is not counted again"
+    del futures
+
+
+async def test_more_types_than_fit_are_cut(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    futures = [cluster.client.submit(_made, n, key=("many", n)) for n in range(30)]
+    await wait(futures)
+    (row,) = group_rows(look())
+    assert len(row["types"]) == module.MAX_TYPES
+    assert row["types"] == sorted(row["types"])
+
+
+def _made(n: int) -> object:
+    return type(f"Type{n:02}", (), {})()

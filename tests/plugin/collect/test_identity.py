@@ -1,0 +1,59 @@
+"""Who a cluster is."""
+
+import getpass
+import platform
+import socket
+from importlib import metadata
+
+import pytest
+
+from daskscope import __version__
+from daskscope.collect import identity
+from daskscope.collect.identity import cluster_uuid, read_identity
+from tests.plugin.rig import Cluster, settings
+
+
+def test_the_uuid_is_the_scheduler_s_id_without_its_dashes() -> None:
+    assert cluster_uuid("Scheduler-0A1B2C3D-0000-4000-8000-1234567890ab") == "0a1b2c3d0000400080001234567890ab"
+
+
+@pytest.mark.asyncio
+async def test_a_scheduler_s_identity(cluster: Cluster) -> None:
+    scheduler = cluster.scheduler
+    found = read_identity(scheduler, settings(tags={"team": "weather"}))
+    assert found.scheduler_id == scheduler.id
+    assert len(cluster_uuid(scheduler.id)) == 32
+    assert found.name == f"{socket.gethostname()}-{cluster_uuid(scheduler.id)[:8]}"
+    assert (found.user, found.host, found.address) == (getpass.getuser(), socket.gethostname(), scheduler.address)
+    assert found.started_at_ms == round(scheduler.time_started * 1e3)
+    assert found.python == platform.python_version()
+    assert found.versions["distributed"] == metadata.version("distributed")
+    assert found.versions.keys() <= set(identity.PACKAGES)
+    assert found.tags == {"team": "weather"}
+    assert found.plugin_version == __version__
+    assert found.dashboard == f"http://127.0.0.1:{scheduler.http_server.port}/status"
+    scheduler.services.clear()
+    assert read_identity(scheduler, settings()).dashboard is None
+
+
+@pytest.mark.asyncio
+async def test_a_name_that_was_given_wins(cluster: Cluster) -> None:
+    assert read_identity(cluster.scheduler, settings(name="nightly")).name == "nightly"
+
+
+@pytest.mark.asyncio
+async def test_a_user_without_a_name_is_unknown(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_name() -> str:
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    monkeypatch.setattr(identity.getpass, "getuser", no_name)
+    assert read_identity(cluster.scheduler, settings()).user == "unknown"
+
+
+@pytest.mark.asyncio
+async def test_versions_are_read_without_importing_anything(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("numpy", "pandas", "pyarrow"):
+        monkeypatch.setitem(identity.sys.modules, package, None)  # an import would raise
+    versions = read_identity(cluster.scheduler, settings()).versions
+    assert versions["numpy"]
+    assert versions["pyarrow"]

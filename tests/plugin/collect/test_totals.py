@@ -1,0 +1,110 @@
+"""Gauges of the whole cluster, and totals that only grow."""
+
+import pytest
+from distributed import Event, Worker, wait
+
+from daskscope import wire
+from daskscope.collect.totals import TotalsReader
+from daskscope.collect.workers import read_workers
+from tests.plugin.rig import Cluster, boom, inc, look_at, quiet_scheduler, running, until
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_gauges_of_a_cluster_at_work(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    gate = await Event("gate")
+    kept = cluster.client.map(inc, range(3))
+    await wait(kept)
+    failed = cluster.client.submit(boom, 1)
+    await wait(failed)
+    held = cluster.client.submit(wait_for, "gate")
+    after = cluster.client.submit(inc, held)
+    lost = cluster.client.submit(inc, 7, resources={"GPU": 1})
+    await until(lambda: len(cluster.scheduler.tasks) == 7 and cluster.scheduler.unrunnable)
+    cluster.scheduler.check_idle()
+    totals = look().totals
+    assert (totals.n_workers, totals.n_threads, totals.n_clients) == (1, 1, 1)
+    assert totals.memory_limit_bytes == 1 << 30
+    assert (totals.in_memory, totals.erred, totals.processing, totals.waiting) == (3, 1, 1, 1)
+    assert totals.no_worker == 1
+    assert totals.held_bytes == cluster.scheduler.workers[cluster.workers[0].address].nbytes > 0
+    assert totals.idle_since_ms is None
+    await gate.set()
+    await wait(after)
+    del kept, failed, lost
+
+
+def wait_for(name: str) -> None:
+    Event(name).wait(30)
+
+
+async def test_queued_tasks(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    gate = await Event("gate")
+    futures = cluster.client.map(lambda n: wait_for("gate"), range(10))
+    await until(lambda: cluster.scheduler.queued)
+    totals = look().totals
+    assert totals.queued == len(cluster.scheduler.queued) > 0
+    assert totals.queued + totals.processing == 10
+    await gate.set()
+    await wait(futures)
+
+
+async def test_memory_and_its_peak(cluster: Cluster) -> None:
+    reader = TotalsReader(cluster.scheduler)
+    state = cluster.scheduler.workers[cluster.workers[0].address]
+    await until(lambda: state.metrics.get("memory"))
+    cluster.scheduler.periodic_callbacks.clear()
+    workers = read_workers(cluster.scheduler)
+    state.metrics["memory"] = 500 << 20
+    high = reader.read(workers, 1.0)
+    state.metrics["memory"] = 200 << 20
+    low = reader.read(wire.Workers(), 2.0)
+    assert (high.memory_bytes, low.memory_bytes) == (500 << 20, 200 << 20)
+    assert high.peak_memory_bytes == low.peak_memory_bytes == 500 << 20
+    assert (low.n_workers, low.peak_workers) == (0, 1)
+
+
+async def test_idle_since_and_its_timeout() -> None:
+    async with running(0, idle_timeout="1 hour") as cluster:
+        cluster.scheduler.check_idle()
+        cluster.scheduler.check_idle()
+        totals = TotalsReader(cluster.scheduler).read(wire.Workers(), 1.0)
+        assert cluster.scheduler.idle_since is not None
+        assert totals.idle_since_ms == round(cluster.scheduler.idle_since * 1e3)
+        assert totals.idle_timeout_us == 3_600_000_000
+
+
+async def test_no_idle_timeout_is_none(cluster: Cluster) -> None:
+    assert TotalsReader(cluster.scheduler).read(wire.Workers(), 1.0).idle_timeout_us is None
+
+
+async def test_thread_seconds_are_the_integral_of_dask_s_own_history() -> None:
+    async with quiet_scheduler() as scheduler:
+        reader = TotalsReader(scheduler)
+        scheduler.total_nthreads_history[:] = [(100.0, 0), (110.0, 4), (120.0, 6)]
+        assert reader.read(wire.Workers(), 130.0).thread_us == (10 * 4 + 10 * 6) * 1_000_000
+        scheduler.total_nthreads_history += [(131.0, 2), (132.0, 0)]
+        assert reader.read(wire.Workers(), 200.0).thread_us == (100 + 6 + 2) * 1_000_000
+
+
+async def test_a_clock_that_is_set_back_takes_nothing_away() -> None:
+    async with quiet_scheduler() as scheduler:
+        reader = TotalsReader(scheduler)
+        scheduler.total_nthreads_history[:] = [(100.0, 2)]
+        assert reader.read(wire.Workers(), 110.0).thread_us == 20_000_000
+        assert reader.read(wire.Workers(), 50.0).thread_us == 20_000_000
+        assert reader.read(wire.Workers(), 55.0).thread_us == 30_000_000
+
+
+async def test_thread_seconds_of_workers_that_come_and_go(cluster: Cluster) -> None:
+    reader = TotalsReader(cluster.scheduler)
+    start_s = cluster.scheduler.total_nthreads_history[-1][0]
+    async with Worker(cluster.scheduler.address, nthreads=3, dashboard=False):
+        came_s = cluster.scheduler.total_nthreads_history[-1][0]
+    await until(lambda: len(cluster.scheduler.workers) == 1)
+    went_s = cluster.scheduler.total_nthreads_history[-1][0]
+    until_s = went_s + 100
+    found = reader.read(wire.Workers(), until_s).thread_us
+    assert found == pytest.approx(((until_s - start_s) + 3 * (went_s - came_s)) * 1e6, abs=2)

@@ -1,0 +1,142 @@
+"""What the plugin's tests share: a small real cluster in this process, and a place where messages arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, Scheduler, Worker
+
+from daskscope import settings as options
+from daskscope import wire
+from daskscope.settings import Settings
+from daskscope.transport import Outcome
+from daskscope.watch import Watch
+
+KEPT = Outcome("kept", "")
+
+
+class Inbox:
+    """A transport that keeps what it gets; `answer(name)` decides, and only what is kept can be taken out."""
+
+    def __init__(self, answer: Callable[[str], Outcome] = lambda _: KEPT) -> None:
+        self.answer = answer
+        self.bodies: list[bytes] = []
+        self._kept: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
+
+    def deliver(self, name: str, body: bytes, encoding: wire.Encoding) -> Outcome:
+        outcome = self.answer(name)
+        if outcome.verdict == "kept":
+            self.bodies.append(wire.decompress(body, encoding))
+            self._kept.put(wire.decode(self.bodies[-1]))
+        return outcome
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def take(self) -> wire.Message:
+        return self._kept.get(timeout=20)
+
+    async def next(self) -> wire.Message:
+        """The next message; the event loop goes on meanwhile."""
+        return await asyncio.to_thread(self.take)
+
+
+def settings(**changes: Any) -> Settings:
+    """What is configured, with an interval at which nothing happens during a test unless the test asks for it."""
+    return replace(options.load(), **{"interval_s": 3600.0, **changes})
+
+
+@dataclass
+class Cluster:
+    scheduler: Scheduler
+    client: Any
+    workers: list[Worker]
+
+
+@contextlib.asynccontextmanager
+async def running(n_workers: int = 1, *, worker: dict[str, Any] | None = None, **options: Any
+                  ) -> AsyncGenerator[Cluster]:  # fmt: skip
+    """A scheduler, its workers (one thread each) and an asynchronous client, all on this event loop."""
+    async with contextlib.AsyncExitStack() as stack:
+        scheduler = await stack.enter_async_context(quiet_scheduler(**options))
+        workers = [
+            await stack.enter_async_context(
+                Worker(scheduler.address, nthreads=1, name=f"w{n}", dashboard=False, memory_limit="1 GiB",
+                       heartbeat_interval="50ms", **(worker or {}))
+            )
+            for n in range(n_workers)
+        ]  # fmt: skip
+        client = await stack.enter_async_context(Client(scheduler.address, asynchronous=True))
+        yield Cluster(scheduler, client, workers)
+
+
+def quiet_scheduler(**options: Any) -> Scheduler:
+    return Scheduler(dashboard=False, dashboard_address="127.0.0.1:0", port=0, host="127.0.0.1", **options)
+
+
+def watch(scheduler: Scheduler, inbox: Inbox, **changes: Any) -> Watch:
+    """A watch that has started; its first message is on its way as soon as the loop gets to it."""
+    started = Watch(scheduler, settings(**changes), inbox)
+    started.start()
+    return started
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let the event loop go on until something is so; pytest-timeout ends it if it never is."""
+    while not condition():
+        await asyncio.sleep(0)
+
+
+def spooled(data: Path) -> list[wire.Message]:
+    """The messages in a spool, in the order of their making."""
+    files = sorted((data / "spool").glob("*.msg"))
+    encodings: dict[str, wire.Encoding] = {".zst": "zstd", ".gz": "gzip"}
+    return [wire.decode(wire.decompress(file.read_bytes(), encodings[file.suffixes[-2]])) for file in files]
+
+
+class Look:
+    """A watch that has started and sent its first message; each call is what one more interval would send."""
+
+    def __init__(self, watching: Watch, first: wire.Message) -> None:
+        self.watch, self.first = watching, first
+
+    def __call__(self) -> wire.Message:
+        message = self.watch._message("running", None)
+        assert wire.decode(wire.encode(message)) == message, "what is made is of the format"
+        assert not [reason for reason in message.lost if reason.startswith("unreadable")], message.lost
+        return message
+
+
+async def look_at(scheduler: Scheduler, **changes: Any) -> Look:
+    inbox = Inbox()
+    watching = watch(scheduler, inbox, **changes)
+    first = await inbox.next()
+    assert not first.lost
+    return Look(watching, first)
+
+
+def group_rows(message: wire.Message) -> list[dict[str, Any]]:
+    """The groups of a message, one dict each; states and actions without their zeros."""
+    groups = message.groups
+    rows: list[dict[str, Any]] = []
+    for n in range(len(groups.no)):
+        row: dict[str, Any] = {}
+        for name in groups.__slots__:
+            column: Any = getattr(groups, name)
+            row[name] = {k: v[n] for k, v in column.items() if v[n]} if isinstance(column, dict) else column[n]
+        rows.append(row)
+    return rows
+
+
+def inc(x: int) -> int:
+    return x + 1
+
+
+def boom(x: object) -> None:
+    raise ValueError(f"no {x}")

@@ -1,0 +1,403 @@
+"""The sender: order, patience, bounds and its end; stepped by hand wherever no thread is needed."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from daskscope import sender as module
+from daskscope import testing, wire
+from daskscope.sender import BACKOFF_CAP_S, MAX_MESSAGES, PROBE_S, Sender
+from daskscope.transport import Outcome
+from tests.plugin.rig import KEPT, Inbox
+
+AGAIN = Outcome("again", "HTTP 503")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Bench:
+    """A sender whose thread never starts: `step` is called by the test."""
+
+    def __init__(self, *outcomes: Outcome, jitter: float = 0.5) -> None:
+        self.outcomes = list(outcomes)
+        self.tried: list[str] = []
+        self.replies: list[wire.Reply] = []
+        self.clock = Clock()
+        self.inbox = Inbox(self._answer)
+        self.sender = Sender(self.inbox, self.replies.append, monotonic=self.clock, jitter=lambda: jitter)
+
+    def _answer(self, name: str) -> Outcome:
+        self.tried.append(name)
+        return self.outcomes.pop(0) if self.outcomes else KEPT
+
+    def put(self, *seqs: int) -> None:
+        for seq in seqs:
+            self.sender.put(testing.message(seq=seq))
+
+    def step(self) -> bool:
+        return self.sender._step()
+
+    @property
+    def pause_s(self) -> float | None:
+        return self.sender._pause_s()
+
+    @property
+    def n_waiting(self) -> int:
+        return len(self.sender._parcels) + len(self.sender._inbox)
+
+
+def seqs(bench: Bench) -> list[int]:
+    return [wire.decode(body).seq for body in bench.inbox.bodies]
+
+
+def test_messages_arrive_in_the_order_of_their_making_each_under_its_name() -> None:
+    bench = Bench()
+    bench.put(0, 1, 2)
+    for _ in range(3):
+        assert bench.step()
+    assert seqs(bench) == [0, 1, 2]
+    first = testing.message()
+    assert bench.tried[0] == f"{first.cluster}-{first.boot}-00000000"
+    assert (bench.n_waiting, bench.pause_s) == (0, None)
+
+
+def test_order_is_kept_while_one_is_tried_again() -> None:
+    bench = Bench(AGAIN, AGAIN)
+    bench.put(0, 1)
+    bench.step()
+    bench.put(2)
+    while bench.n_waiting:
+        bench.clock.now_s += BACKOFF_CAP_S
+        bench.step()
+    assert seqs(bench) == [0, 1, 2]
+    assert [name[-1] for name in bench.tried] == ["0", "0", "0", "1", "2"]
+    assert bench.sender.lost == {}
+
+
+def test_the_same_body_is_sent_at_every_try() -> None:
+    bodies: list[bytes] = []
+
+    class Keeper(Inbox):
+        def deliver(self, name: str, body: bytes, encoding: wire.Encoding) -> Outcome:
+            bodies.append(body)
+            return super().deliver(name, body, encoding)
+
+    bench = Bench(AGAIN)
+    bench.sender._transport = Keeper(bench._answer)
+    bench.put(0)
+    bench.step()
+    bench.clock.now_s += 60
+    bench.step()
+    assert len(bodies) == 2
+    assert bodies[0] == bodies[1]
+
+
+def test_pauses_double_up_to_a_minute_with_jitter_and_begin_anew_after_a_success() -> None:
+    bench = Bench(*[AGAIN] * 10, jitter=1.0)
+    bench.put(0)
+    pauses: list[float | None] = []
+    for _ in range(10):
+        bench.step()
+        pauses.append(bench.pause_s)
+        bench.clock.now_s += bench.pause_s or 0
+    assert pauses == [2, 4, 8, 16, 32, 60, 60, 60, 60, 60]
+    bench.step()
+    bench.outcomes = [AGAIN]
+    bench.put(1)
+    bench.step()
+    assert bench.pause_s == 2
+
+
+def test_jitter_spreads_the_pauses() -> None:
+    bench = Bench(AGAIN, jitter=0.25)
+    bench.put(0)
+    bench.step()
+    assert bench.pause_s == 0.5
+
+
+def test_nothing_is_sent_before_the_pause_is_over() -> None:
+    bench = Bench(AGAIN, jitter=1.0)
+    bench.put(0)
+    bench.step()
+    bench.clock.now_s += 1.5
+    bench.put(1)  # a new message wakes the thread, which must not try yet
+    bench.step()
+    assert len(bench.tried) == 1
+    bench.clock.now_s += 0.5
+    bench.step()
+    assert len(bench.tried) == 2
+
+
+@pytest.mark.parametrize("wait_s", [5.0, 300.0])
+def test_retry_after_is_waited_for(wait_s: float) -> None:
+    bench = Bench(Outcome("again", "HTTP 429", wait_s=wait_s))
+    bench.put(0)
+    bench.step()
+    assert bench.pause_s == wait_s
+
+
+def test_a_denied_token_is_probed_every_ten_minutes_and_nothing_is_lost() -> None:
+    bench = Bench(*[Outcome("denied", "HTTP 401")] * 3)
+    bench.put(0)
+    for seq in range(1, 181):  # half an hour
+        bench.step()
+        bench.clock.now_s += 10
+        bench.put(seq)
+    assert PROBE_S == 600
+    assert len(bench.tried) == 3
+    while bench.n_waiting:
+        bench.step()
+        bench.clock.now_s += 10
+    assert seqs(bench) == list(range(181))
+    assert bench.sender.lost == {}
+
+
+def test_a_refused_message_is_dropped_and_counted_and_the_next_goes_on() -> None:
+    bench = Bench(Outcome("refused", "HTTP 422: no"))
+    bench.put(0, 1)
+    bench.step()
+    bench.step()
+    assert seqs(bench) == [1]
+    assert len(bench.tried) == 2
+    assert bench.sender.lost == {"refused": 1}
+
+
+def test_the_buffer_holds_so_many_and_drops_the_oldest() -> None:
+    bench = Bench(AGAIN, jitter=1.0)
+    bench.put(*range(10))
+    bench.step()  # packed, and the server fails
+    for seq in range(10, MAX_MESSAGES + 7):
+        bench.put(seq)
+        bench.step()
+    assert bench.n_waiting == MAX_MESSAGES
+    assert bench.sender.lost == {"buffer-full": 7}
+    bench.clock.now_s += 60
+    while bench.n_waiting:
+        bench.step()
+    assert seqs(bench) == list(range(7, MAX_MESSAGES + 7))
+
+
+def test_the_inbox_is_bounded_too_while_an_attempt_hangs() -> None:
+    bench = Bench()
+    bench.put(*range(MAX_MESSAGES + 3))  # no step: the thread is busy with one that hangs
+    assert bench.n_waiting == MAX_MESSAGES
+    assert bench.sender.lost == {"buffer-full": 3}
+
+
+def test_the_buffer_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(AGAIN, jitter=1.0)
+    bench.put(0)
+    bench.step()
+    size = bench.sender._n_bytes
+    monkeypatch.setattr(module, "MAX_BYTES", int(size * 3.5))
+    bench.put(1, 2, 3, 4)
+    bench.step()
+    assert 0 < bench.sender._n_bytes <= size * 3.5
+    assert bench.sender._n_bytes == sum(len(parcel.body) for parcel in bench.sender._parcels)
+    assert bench.sender.lost["buffer-full"] == 5 - bench.n_waiting > 0
+
+
+def test_a_message_that_was_dropped_while_it_was_tried_settles_nothing_else() -> None:
+    """The oldest is dropped only between attempts, so an answer always belongs to the message it was for."""
+    bench = Bench(AGAIN, jitter=0.0)
+    bench.put(0)
+    bench.step()
+    bench.put(*range(1, MAX_MESSAGES + 1))  # 0 no longer fits
+    bench.step()
+    assert seqs(bench) == [1]
+
+
+def test_what_cannot_be_encoded_or_is_too_large_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    bench.sender.put(replace(testing.message(), next_s=float("nan")))
+    bench.sender.put(replace(testing.message(), reason=object()))
+    bench.put(1)
+    bench.step()
+    assert seqs(bench) == [1]
+    assert bench.sender.lost == {"not-encodable": 2}
+    monkeypatch.setattr(wire, "MAX_BODY_BYTES", 10)
+    bench.put(2)
+    bench.step()
+    assert bench.sender.lost == {"not-encodable": 2, "too-large": 1}
+    assert bench.n_waiting == 0
+
+
+def test_one_warning_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(*[Outcome("refused", "HTTP 422: no")] * 200)
+    for seq in range(180):
+        bench.put(seq)
+        bench.step()
+        bench.clock.now_s += 1
+    warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(warnings) == 3
+    assert warnings[0].getMessage() == "daskscope: a message was dropped: HTTP 422: no."
+
+
+def test_the_warning_says_why_and_that_the_workload_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(AGAIN)
+    bench.put(0)
+    bench.step()
+    assert [record.getMessage() for record in caplog.records] == [
+        "daskscope: not reported for now, the workload goes on: HTTP 503."
+    ]
+
+
+def test_replies_are_handed_on() -> None:
+    reply = wire.Reply(id=1, url="/x")
+    bench = Bench(Outcome("kept", "", reply), KEPT)
+    bench.put(0, 1)
+    bench.step()
+    bench.step()
+    assert bench.replies == [reply]
+
+
+def closing(bench: Bench) -> int:
+    """Steps from the close to the end of the thread, its pauses passing."""
+    bench.sender._closing = True
+    bench.sender._not_before, bench.sender._n_failures = 0.0, 0
+    n_steps = 0
+    while bench.step():
+        n_steps += 1
+        assert n_steps < 1000
+        if bench.sender._n_failures < module.CLOSING_TRIES:
+            bench.clock.now_s += bench.pause_s or 0
+    return n_steps
+
+
+def test_closing_sends_all_that_is_left() -> None:
+    bench = Bench(AGAIN)
+    bench.put(*range(5))
+    bench.step()
+    closing(bench)
+    assert seqs(bench) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.5, 1.0])
+def test_closing_gives_up_after_two_failures_in_a_row(jitter: float) -> None:
+    bench = Bench(AGAIN, KEPT, AGAIN, AGAIN, KEPT, jitter=jitter)
+    bench.put(*range(5))
+    closing(bench)
+    assert len(bench.tried) == 4
+    assert seqs(bench) == [0]
+
+
+def test_closing_does_not_wait_for_retry_after_nor_for_a_denied_token() -> None:
+    for outcome in (Outcome("again", "HTTP 503", wait_s=300.0), Outcome("denied", "HTTP 401")):
+        bench = Bench(outcome)
+        bench.put(0)
+        bench.sender._closing = True
+        bench.step()
+        assert bench.pause_s is not None
+        assert bench.pause_s <= module.BACKOFF_BASE_S
+
+
+def started(answer: Callable[[str], Outcome], on_reply: Callable[[wire.Reply], None] = lambda _: None
+            ) -> tuple[Sender, Inbox]:  # fmt: skip
+    inbox = Inbox(answer)
+    sender = Sender(inbox, on_reply)
+    sender.start()
+    return sender, inbox
+
+
+def test_the_thread_delivers_and_ends_with_close() -> None:
+    sender, inbox = started(lambda _: KEPT)
+    sender.put(testing.message(seq=0))
+    assert inbox.take().seq == 0
+    sender.put(testing.message(seq=1))
+    sender.close()
+    assert inbox.take().seq == 1
+    assert not sender._thread.is_alive()
+    sender.close()  # a second time is quiet
+
+
+def test_close_leaves_a_black_hole_within_its_time_and_says_what_is_left(caplog: pytest.LogCaptureFixture) -> None:
+    tried, release = threading.Event(), threading.Event()
+
+    def black_hole(name: str) -> Outcome:
+        tried.set()
+        release.wait(30)
+        return KEPT
+
+    sender, _ = started(black_hole)
+    sender.put(testing.message(seq=0))
+    sender.put(testing.message(seq=1))
+    assert tried.wait(10)
+    try:
+        sender.close(timeout_s=0.05)
+        assert sender._thread.is_alive(), "it was left where it hangs"
+        assert sender._thread.daemon, "and keeps no process from ending"
+        assert "2 messages could not be delivered" in caplog.text
+    finally:
+        release.set()
+        sender._thread.join(10)
+
+
+def test_close_before_start_returns_at_once() -> None:
+    Sender(Inbox(), lambda _: None).close()
+
+
+def test_a_reply_that_its_reader_cannot_take_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def fails(reply: wire.Reply) -> None:
+        raise RuntimeError("no")
+
+    sender, inbox = started(lambda _: Outcome("kept", "", wire.Reply(id=1, url="/x")), fails)
+    for seq in range(3):
+        sender.put(testing.message(seq=seq))
+        assert inbox.take().seq == seq
+    sender.close()
+    assert "RuntimeError" in caplog.text
+
+
+def test_a_transport_that_raises_loses_the_message_and_counts_it() -> None:
+    calls: list[str] = []
+
+    def raises_once(name: str) -> Outcome:
+        calls.append(name)
+        if len(calls) == 1:
+            raise ZeroDivisionError("a fault of ours")
+        return KEPT
+
+    sender, inbox = started(raises_once)
+    sender.put(testing.message(seq=0))
+    sender.put(testing.message(seq=1))
+    assert inbox.take().seq == 1
+    sender.close()
+    assert sender.lost == {"failed": 1}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_sends_nothing_and_its_close_is_quiet() -> None:
+    sender, inbox = started(lambda _: KEPT)
+    sender.put(testing.message(seq=0))
+    assert inbox.take().seq == 0
+    pid = os.fork()
+    if pid == 0:
+        sender.put(testing.message(seq=9))
+        sender.close()
+        os._exit(0 if not sender._inbox and not sender._parcels else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    sender.put(testing.message(seq=1))
+    assert inbox.take().seq == 1, "the parent goes on"
+    sender.close()
+
+
+def test_no_error_is_raised_to_the_scheduler_whatever_is_put() -> None:
+    bench = Bench()
+    odd: Any = object()
+    bench.sender.put(odd)
+    bench.put(1)
+    bench.step()
+    assert seqs(bench) == [1]
+    assert bench.sender.lost == {"not-encodable": 1}

@@ -1,0 +1,62 @@
+"""The spool: whole files, private, bounded, named as `daskscope serve` expects them."""
+
+import stat
+from pathlib import Path
+
+from daskscope import testing, wire
+from daskscope.spool import Spool, folder
+from daskscope.transport import Outcome
+from tests.plugin.rig import spooled
+
+
+def test_a_message_is_kept_as_it_would_have_been_posted(data: Path) -> None:
+    spool = Spool(folder(str(data)))
+    message = testing.message()
+    assert spool.deliver("c-b-00000000", *wire.compress(wire.encode(message))) == Outcome("kept", "")
+    assert [file.name for file in folder(str(data)).iterdir()] == ["c-b-00000000.zst.msg"]
+    assert spooled(data) == [message]
+
+
+def test_a_gzip_message_says_so_in_its_name(tmp_path: Path) -> None:
+    Spool(tmp_path / "s").deliver("c-b-1", b"body", "gzip")
+    assert (tmp_path / "s" / "c-b-1.gz.msg").read_bytes() == b"body"
+
+
+def test_files_and_folder_are_the_owner_s_alone(tmp_path: Path) -> None:
+    Spool(tmp_path / "a" / "spool").deliver("c-b-1", b"body", "zstd")
+    (file,) = (tmp_path / "a" / "spool").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+def test_the_same_message_again_is_the_same_file(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    for _ in range(2):
+        assert spool.deliver("c-b-1", b"body", "zstd").verdict == "kept"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_full_spool_takes_no_more_and_says_where_it_is(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, max_bytes=10)
+    assert spool.deliver("c-b-1", b"12345", "zstd").verdict == "kept"
+    assert spool.deliver("c-b-2", b"12345", "zstd").verdict == "kept"
+    outcome = spool.deliver("c-b-3", b"1", "zstd")
+    assert outcome.verdict == "refused"
+    assert str(tmp_path) in outcome.reason
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["c-b-1.zst.msg", "c-b-2.zst.msg"]
+
+
+def test_a_folder_that_cannot_be_made_is_tried_again_later(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+    spool = Spool(tmp_path / "data" / "spool")
+    outcome = spool.deliver("c-b-1", b"body", "zstd")
+    assert outcome.verdict == "again"
+    assert "Error" in outcome.reason
+    (tmp_path / "data").unlink()
+    assert spool.deliver("c-b-1", b"body", "zstd").verdict == "kept"
+
+
+def test_a_write_that_broke_off_leaves_no_message_and_heals(tmp_path: Path) -> None:
+    (tmp_path / "c-b-1.zst.tmp").write_bytes(b"half a bo")
+    assert Spool(tmp_path).deliver("c-b-1", b"body", "zstd").verdict == "kept"
+    assert [file.name for file in tmp_path.iterdir()] == ["c-b-1.zst.msg"]

@@ -1,0 +1,353 @@
+"""The watch in a real scheduler: no trace in `scheduler.plugins`, a last message at the end, never in the way."""
+
+import logging
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import dask.config
+import pytest
+from distributed import Scheduler, wait
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+from daskscope import watch as module
+from daskscope import wire
+from daskscope.scheduler_plugin import Starter, start_watch
+from daskscope.settings import Settings
+from daskscope.transport import Outcome
+from daskscope.watch import EXTENSION, Watch, install
+from tests.plugin.rig import (
+    KEPT,
+    Cluster,
+    Inbox,
+    boom,
+    group_rows,
+    inc,
+    look_at,
+    quiet_scheduler,
+    running,
+    settings,
+    spooled,
+    until,
+    watch,
+)
+
+pytestmark = pytest.mark.asyncio
+
+
+def starters(scheduler: Scheduler) -> list[SchedulerPlugin]:
+    return [plugin for plugin in scheduler.plugins.values() if isinstance(plugin, Starter)]
+
+
+async def test_the_plugin_leaves_after_a_client_registered_it(cluster: Cluster) -> None:
+    await cluster.client.register_plugin(Starter(settings()))
+    assert isinstance(cluster.scheduler.extensions[EXTENSION], Watch)
+    await until(lambda: not starters(cluster.scheduler))
+    await cluster.client.submit(inc, 1)
+    assert not starters(cluster.scheduler)
+
+
+async def test_it_leaves_under_whatever_name_it_was_registered(cluster: Cluster) -> None:
+    await cluster.client.register_plugin(Starter(settings()), name="their-own-name")
+    await until(lambda: "their-own-name" not in cluster.scheduler.plugins)
+
+
+async def test_the_plugin_leaves_after_a_preload_added_it_and_start_run_twice_makes_one_watch() -> None:
+    scheduler = quiet_scheduler()
+    plugin = Starter(settings())
+    scheduler.add_plugin(plugin)
+    async with scheduler:  # runs start() of what is registered
+        first = scheduler.extensions[EXTENSION]
+        await plugin.start(scheduler)
+        assert scheduler.extensions[EXTENSION] is first
+        await until(lambda: not starters(scheduler))
+        senders = [thread for thread in threading.enumerate() if thread.name == "daskscope-sender"]
+        assert len(senders) == 1
+
+
+async def test_a_second_registration_makes_no_second_watch(cluster: Cluster) -> None:
+    for _ in range(3):
+        await cluster.client.register_plugin(Starter(settings()))
+    first = cluster.scheduler.extensions[EXTENSION]
+    assert install(cluster.scheduler, settings()) is first
+    await until(lambda: not starters(cluster.scheduler))
+
+
+async def test_disabled_nothing_is_installed(cluster: Cluster) -> None:
+    await cluster.client.register_plugin(Starter(settings(disabled=True)))
+    assert EXTENSION not in cluster.scheduler.extensions
+    assert EXTENSION not in cluster.scheduler.handlers
+
+
+async def test_a_watch_that_cannot_start_stops_nothing(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(scheduler: Scheduler, settings: Settings) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("daskscope.scheduler_plugin.install", fails)
+    start_watch(cluster.scheduler, settings())
+    assert "daskscope is off on this scheduler: RuntimeError: no" in caplog.text
+    await cluster.client.register_plugin(Starter(settings()))
+    assert await cluster.client.submit(inc, 1) == 2
+
+
+async def test_the_first_message_says_who_the_cluster_is_and_later_ones_do_not(cluster: Cluster) -> None:
+    inbox = Inbox()
+    watching = watch(cluster.scheduler, inbox, interval_s=30.0)
+    first = await inbox.next()
+    watching.poll()
+    second = await inbox.next()
+    assert (first.seq, second.seq, first.v) == (0, 1, wire.VERSION)
+    assert first.cluster == cluster.scheduler.id.removeprefix("Scheduler-").replace("-", "")
+    assert first.boot == second.boot
+    assert int(first.boot[:12], 16) <= first.made_at_ms <= second.made_at_ms
+    assert 0 <= first.uptime_us <= second.uptime_us
+    assert (first.next_s, first.phase, first.reason) == (30.0, "running", None)
+    assert first.identity is not None
+    assert first.identity.scheduler_id == cluster.scheduler.id
+    assert second.identity is None
+
+
+async def test_the_memories_of_dask_are_lengthened_and_nothing_in_them_is_lost(cluster: Cluster) -> None:
+    await wait(cluster.client.submit(boom, 1))
+    scheduler = cluster.scheduler
+    before = list(scheduler.erred_tasks), list(scheduler.computations)
+    await look_at(scheduler)
+    assert (list(scheduler.erred_tasks), list(scheduler.computations)) == before
+    assert scheduler.erred_tasks.maxlen == scheduler.computations.maxlen == module.HISTORY
+    assert type(scheduler.erred_tasks).__module__ == type(scheduler.computations).__module__ == "collections"
+
+
+async def test_a_user_s_own_longer_memory_stays() -> None:
+    with dask.config.set({"distributed.diagnostics.computations.max-history": 50_000}):
+        async with quiet_scheduler() as scheduler:
+            await look_at(scheduler)
+            assert scheduler.computations.maxlen == 50_000
+
+
+async def test_closing_sends_a_last_message_with_all_that_is_left() -> None:
+    inbox = Inbox()
+    async with running() as cluster:
+        watch(cluster.scheduler, inbox)
+        await inbox.next()
+        await wait(cluster.client.map(inc, range(3)))
+    last = await inbox.next()
+    assert (last.phase, last.reason, last.seq) == ("closed", "closed", 1)
+    assert last.totals.n_tasks == 3
+    assert [row["n_tasks"] for row in group_rows(last)] == [3]
+    assert not [thread for thread in threading.enumerate() if thread.name == "daskscope-sender"]
+
+
+async def test_closing_twice_sends_one_last_message(cluster: Cluster) -> None:
+    inbox = Inbox()
+    watching = watch(cluster.scheduler, inbox)
+    await inbox.next()
+    watching.teardown()
+    watching.teardown()
+    watching.poll()
+    assert [wire.decode(body).phase for body in inbox.bodies] == ["running", "closed"]
+
+
+async def test_a_close_by_idle_timeout_says_so() -> None:
+    inbox = Inbox()
+    scheduler = quiet_scheduler(idle_timeout="100 ms")
+    async with scheduler:
+        watch(scheduler, inbox)
+        await scheduler.finished()
+    messages = [wire.decode(body) for body in inbox.bodies]
+    assert (messages[-1].phase, messages[-1].reason) == ("closed", "idle-timeout-exceeded")
+
+
+async def test_a_close_by_hand_while_idle_is_no_idle_timeout() -> None:
+    inbox = Inbox()
+    async with quiet_scheduler(idle_timeout="1 hour") as scheduler:
+        watch(scheduler, inbox)
+        scheduler.check_idle()
+        scheduler.check_idle()
+        assert scheduler.idle_since
+    assert wire.decode(inbox.bodies[-1]).reason == "closed"
+
+
+async def test_closing_with_a_server_that_is_gone_costs_two_tries() -> None:
+    tried: list[str] = []
+
+    def gone(name: str) -> Outcome:
+        tried.append(name)
+        return Outcome("again", "ConnectError: refused")
+
+    async with quiet_scheduler() as scheduler:
+        watch(scheduler, Inbox(gone))
+        await until(lambda: tried)
+    assert scheduler.status.name == "closed"
+    assert 2 <= len(tried) <= 3
+
+
+PARTS = ["identity", "groups", "computations", "exceptions", "events", "workers", "totals"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_a_reader_that_raises_is_left_out_and_counted_and_the_workload_goes_on(
+    cluster: Cluster, part: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("the reader is broken")
+
+    look = await look_at(cluster.scheduler)
+    if part in ("identity", "workers"):
+        look.watch._wants_identity = True
+        monkeypatch.setattr(module, f"read_{part}", fails)
+    else:
+        monkeypatch.setattr(getattr(look.watch, f"_{part}"), "read", fails)
+    assert await cluster.client.gather(cluster.client.map(inc, range(3))) == [1, 2, 3]
+    inbox_message = look.watch._message("running", None)
+    assert inbox_message.lost == {f"unreadable-{part}": 1}
+    if part != "identity":
+        again = look.watch._message("running", None)
+        assert again.lost == {f"unreadable-{part}": 2}, "a running total"
+    assert wire.decode(wire.encode(inbox_message)) == inbox_message
+    if part != "workers":
+        assert inbox_message.workers.address == [cluster.workers[0].address], "the others are not held up"
+    if part != "groups":
+        assert inbox_message.totals.n_tasks == 3
+    warnings = [r.getMessage() for r in caplog.records if "daskscope could not read" in r.getMessage()]
+    assert warnings == [f"daskscope could not read {part}, the workload goes on: RuntimeError: the reader is broken"], (
+        "once a minute at most"
+    )
+
+
+async def test_warnings_come_again_after_a_minute(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    look = await look_at(cluster.scheduler)
+
+    class Clock:
+        now_s = 1e6
+
+        def monotonic(self) -> float:
+            return self.now_s
+
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    for _ in range(130):  # two minutes and ten seconds
+        look.watch._complain("x", RuntimeError("y"))
+        clock.now_s += 1
+    assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 3
+
+
+async def test_poll_and_teardown_never_raise(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("a fault of ours")
+
+    look = await look_at(cluster.scheduler)
+    monkeypatch.setattr(look.watch, "_message", fails)
+    look.watch.poll()
+    look.watch.teardown()
+    assert await cluster.client.submit(inc, 1) == 2
+
+
+async def test_a_lost_message_makes_what_was_in_it_be_sent_again(cluster: Cluster) -> None:
+    """Refused by the server or dropped from a full buffer: identity, code, live groups and computations come again."""
+    answers = [KEPT, Outcome("refused", "HTTP 422")]
+    inbox = Inbox(lambda _: answers.pop(0) if answers else KEPT)
+    watching = watch(cluster.scheduler, inbox)
+    await inbox.next()
+    futures = cluster.client.map(inc, range(3))
+    await cluster.client.gather(futures)
+    watching.poll()  # refused
+    await until(lambda: watching.sender.lost)
+    watching.poll()
+    healed = await inbox.next()
+    assert healed.seq == 2
+    assert healed.lost == {"refused": 1}
+    assert healed.identity is not None
+    assert [(row["n_tasks"], row["states"]) for row in group_rows(healed)] == [(3, {"memory": 3})]
+    assert [computation.no for computation in healed.computations] == [0]
+    assert {code.hash for code in healed.codes} == {
+        f.code for c in healed.computations for call in c.code for f in call
+    }
+    assert healed.codes
+    watching.poll()
+    after = await inbox.next()
+    assert (after.identity, after.codes, after.computations, group_rows(after)) == (None, [], [], [])
+    assert after.lost == {"refused": 1}
+
+
+async def test_the_server_s_wish_for_the_identity_is_heeded(cluster: Cluster) -> None:
+    reply = wire.Reply(id=1, url="/x", wish=["identity", "something new"])
+    answers = [KEPT, Outcome("kept", "", reply)]
+    inbox = Inbox(lambda _: answers.pop(0) if answers else KEPT)
+    watching = watch(cluster.scheduler, inbox)
+    await inbox.next()
+    for _ in range(3):
+        watching.poll()
+        await inbox.next()
+        await until(lambda: not watching.sender._parcels)
+    identities = [wire.decode(body).identity is not None for body in inbox.bodies]
+    assert identities == [True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("asked_s", "pace_s"),
+    [(30.0, 30.0), (0.001, 1.0), (1e9, 3600.0), (float("inf"), 3600.0), (None, 10.0), (0.0, 10.0)],
+)
+async def test_the_server_s_pace_is_heeded_within_limits(
+    cluster: Cluster, asked_s: float | None, pace_s: float
+) -> None:
+    watching = Watch(cluster.scheduler, settings(interval_s=10.0), Inbox())
+    watching._heed(wire.Reply(id=1, url="/x", next_s=asked_s))
+    assert watching._message("running", None).next_s == pace_s
+    assert watching._timer.callback_time == pace_s * 1e3
+    watching._heed(wire.Reply(id=1, url="/x"))
+    assert watching._message("running", None).next_s == 10.0
+
+
+async def test_it_polls_by_itself_at_its_pace() -> None:
+    async with quiet_scheduler() as scheduler:
+        inbox = Inbox()
+        watch(scheduler, inbox, interval_s=0.1)
+        assert [(await inbox.next()).seq for _ in range(3)] == [0, 1, 2]
+
+
+async def test_describe_says_where_it_reports_and_never_the_token(cluster: Cluster, data: Path) -> None:
+    with_server = Watch(cluster.scheduler, settings(server="http://h:1", token="dst_secret"), Inbox())
+    assert with_server.describe() == {"cluster": with_server.cluster, "server": "http://h:1", "spool": None}
+    without = Watch(cluster.scheduler, settings(), Inbox())
+    assert without.describe()["spool"] == str(data / "spool")
+    assert "secret" not in repr(with_server) + repr(with_server._settings)
+
+
+async def test_with_no_server_messages_go_to_the_spool(data: Path) -> None:
+    async with running() as cluster:
+        install(cluster.scheduler, settings())
+        await cluster.client.submit(inc, 1)
+    messages = spooled(data)
+    assert [message.seq for message in messages] == [0, 1]
+    assert [message.phase for message in messages] == ["running", "closed"]
+    assert messages[-1].totals.n_tasks == 1
+
+
+async def test_the_workload_does_not_notice_a_server_that_is_not_there(data: Path) -> None:
+    async with running() as cluster:
+        install(cluster.scheduler, settings(server="http://127.0.0.1:1", token="dst_x"))
+        assert await cluster.client.gather(cluster.client.map(inc, range(20))) == list(range(1, 21))
+
+
+async def test_no_code_of_ours_is_called_by_a_transition(cluster: Cluster) -> None:
+    """Only what polls runs: while tasks go through all their states, no function of daskscope is entered."""
+    look = await look_at(cluster.scheduler)
+    entered: set[str] = set()
+
+    def trace(frame: Any, event: str, arg: Any) -> None:
+        if "plugin/daskscope" in frame.f_code.co_filename:
+            entered.add(frame.f_code.co_qualname)
+
+    sys.setprofile(trace)
+    try:
+        await cluster.client.gather(cluster.client.map(inc, range(5)))
+        await wait(cluster.client.submit(boom, 1))
+    finally:
+        sys.setprofile(None)
+    assert entered == set()
+    assert look().totals.n_tasks == 6

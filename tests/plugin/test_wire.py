@@ -1,0 +1,360 @@
+"""The message format: what is encoded is decoded to the same, and whatever else comes in is refused by its place."""
+
+import gzip
+import hashlib
+import io
+import json
+import random
+import sys
+import tracemalloc
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from daskscope import testing, wire
+from daskscope.errors import BadMessage, TooLarge, UnknownVersion
+
+MIB = 1 << 20
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+ints = st.integers(-(2**63), 2**63 - 1)
+small_dicts = st.dictionaries(texts, ints, max_size=3)
+
+
+def table(kind: type[Any], rows: int, **nested: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Columns of `rows` entries each."""
+    items: dict[str, st.SearchStrategy[Any]] = {}
+    for name, hint in get_type_hints(kind).items():
+        entry = get_args(hint)[0] if get_origin(hint) is list else None
+        items[name] = nested[name] if entry is None else st.lists(st.from_type(entry), min_size=rows, max_size=rows)
+    return st.builds(kind, **items)
+
+
+def columns(rows: int) -> st.SearchStrategy[dict[str, list[int]]]:
+    return st.dictionaries(texts, st.lists(ints, min_size=rows, max_size=rows), max_size=3)
+
+
+st.register_type_strategy(int, ints)
+st.register_type_strategy(str, texts)
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
+tables = st.integers(0, 3)
+messages = st.builds(
+    wire.Message,
+    v=st.just(wire.VERSION),
+    workers=tables.flatmap(lambda rows: table(wire.Workers, rows)),
+    groups=tables.flatmap(lambda rows: table(wire.Groups, rows, states=columns(rows), action_us=columns(rows))),
+    computations=st.lists(st.from_type(wire.Computation), max_size=2),
+    codes=st.lists(st.from_type(wire.Code), max_size=2),
+    exceptions=st.lists(st.from_type(wire.ExceptionFamily), max_size=2),
+    events=st.lists(st.from_type(wire.Event), max_size=2),
+    lost=small_dicts,
+    identity=st.none() | st.from_type(wire.Identity),
+    totals=st.from_type(wire.Totals),
+)
+many = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@many
+@given(messages)
+def test_any_message_encodes_and_decodes_to_the_same_through_both_compressions(message: wire.Message) -> None:
+    plain = wire.encode(message)
+    assert wire.decode(plain) == message
+    assert wire.decode(wire.decompress(*wire.compress(plain))) == message
+    assert wire.decode(wire.decompress(gzip.compress(plain), "gzip")) == message
+
+
+def full_message() -> wire.Message:
+    """Every field filled, in one row or entry each at least."""
+    frame = wire.Frame(code="ab" * 16, file="job.py", line=7, line_in_code=3)
+    return testing.message(
+        reason="asked",
+        computations=[wire.Computation(no=0, start_ms=1, stop_ms=2, code=[[frame]])],
+        codes=[wire.Code(hash="ab" * 16, text="x.compute()")],
+        exceptions=[testing.exception()],
+        events=[testing.event(detail="{}")],
+        groups=testing.groups({"no": 0, "span": "s", "dependencies": [1]}, {"no": 1}),
+        totals=wire.Totals(n_workers=2, memory_bytes=4, idle_since_ms=5, idle_timeout_us=6, action_us={"compute": 7}),
+        lost={"refused": 1},
+    )
+
+
+def test_gzip_is_used_where_zstandard_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    plain = wire.encode(full_message())
+    body, encoding = wire.compress(plain)
+    assert encoding == "gzip"
+    assert wire.decompress(body, encoding) == plain
+    assert wire.compress(plain)[0] == body, "the same message has the same body whenever it is made"
+
+
+def test_defaults_are_left_out() -> None:
+    message = wire.Message(v=1, cluster="c", boot="b", seq=3, made_at_ms=4, uptime_us=5, next_s=10)
+    assert json.loads(wire.encode(message)) == {
+        "v": 1, "cluster": "c", "boot": "b", "seq": 3, "made_at_ms": 4, "uptime_us": 5, "next_s": 10,
+    }  # fmt: skip
+
+
+def test_a_lone_surrogate_becomes_a_question_mark() -> None:
+    message = testing.message(reason="caf\u00e9 \udcff!", lost={"\ud800": 1})
+    decoded = wire.decode(wire.encode(message))
+    assert decoded.reason == "caf\u00e9 ?!"
+    assert decoded.lost == {"?": 1}
+
+
+def _objects(value: Any, path: str = "$") -> list[tuple[str, dict[str, Any]]]:
+    """Every JSON object that stands for one of the format's own types, with its path."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    if isinstance(value, dict):
+        found.append((path, value))
+        for name, item in value.items():
+            if name not in ("versions", "tags", "action_us", "states", "lost"):
+                found += _objects(item, f"{path}.{name}")
+    elif isinstance(value, list):
+        for n, item in enumerate(value):
+            found += _objects(item, f"{path}[{n}]")
+    return found
+
+
+def test_unknown_fields_are_ignored_at_every_level() -> None:
+    message = full_message()
+    tree = json.loads(wire.encode(message))
+    places = _objects(tree)
+    kinds = {path.partition("[")[0].rpartition(".")[2] for path, _ in places}
+    assert kinds >= {"$", "identity", "totals", "workers", "groups", "computations", "codes", "exceptions", "events"}
+    assert "$.computations[0].code[0][0]" in dict(places)
+    for _, fields_of in places:
+        fields_of["from_the_future"] = {"x": [1, None]}
+    assert wire.decode(json.dumps(tree).encode()) == message
+
+
+def _fields(kind: type[Any], path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Paths to every field of the format, within the full message."""
+    found: list[tuple[str | int, ...]] = []
+    for name, hint in get_type_hints(kind).items():
+        here = (*path, name)
+        found.append(here)
+        inner: Any = hint
+        while not is_dataclass(inner) and get_args(inner):
+            if get_origin(inner) is list:
+                here = (*here, 0)
+            inner = get_args(inner)[0]
+        if isinstance(inner, type) and is_dataclass(inner):
+            found += _fields(inner, here)
+    return found
+
+
+def test_every_field_of_a_wrong_type_is_refused_with_its_place() -> None:
+    good = wire.encode(full_message())
+    paths = _fields(wire.Message)
+    assert ("computations", 0, "code", 0, 0, "line") in paths
+    for path in paths:
+        tree = json.loads(good)
+        at: Any = tree
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] = [{"": [[]]}]  # of no field's type
+        with pytest.raises(BadMessage) as caught:
+            wire.decode(json.dumps(tree).encode())
+        assert str(path[-1]) in caught.value.place, path
+        assert caught.value.place.startswith("$"), path
+
+
+@pytest.mark.parametrize("name", ["v", "cluster", "boot", "seq", "made_at_ms", "uptime_us", "next_s"])
+def test_a_missing_field_is_named(name: str) -> None:
+    tree = json.loads(wire.encode(testing.message()))
+    del tree[name]
+    with pytest.raises(BadMessage, match=name):
+        wire.decode(json.dumps(tree).encode())
+
+
+@pytest.mark.parametrize("version", [2, 0, -1, 10**6])
+def test_another_version_is_unknown(version: int) -> None:
+    with pytest.raises(UnknownVersion, match=str(version)) as caught:
+        wire.decode(wire.encode(replace(testing.message(), v=version)))
+    assert caught.value.place == "$.v"
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(wire.Workers) if f.name != "address"])
+def test_a_worker_column_of_another_length_is_named(name: str) -> None:
+    message = testing.message()
+    getattr(message.workers, name).append(getattr(message.workers, name)[0])
+    with pytest.raises(BadMessage, match=rf"Column {name} has 3 entries where address has 2") as caught:
+        wire.decode(wire.encode(message))
+    assert caught.value.place == f"$.workers.{name}"
+
+
+def test_a_nested_column_of_another_length_is_named() -> None:
+    message = full_message()
+    message.groups.states["memory"].pop()
+    with pytest.raises(BadMessage, match=r"states\.memory has 1 entries where no has 2"):
+        wire.decode(wire.encode(message))
+
+
+def _gzip_bomb(n_bytes: int) -> bytes:
+    out = io.BytesIO()
+    with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=9) as stream:
+        for _ in range(n_bytes // MIB):
+            stream.write(bytes(MIB))
+    return out.getvalue()
+
+
+def _zstd_bomb(n_bytes: int) -> bytes:
+    compressor = zstandard.ZstdCompressor(level=3).compressobj(size=n_bytes)
+    parts = [compressor.compress(bytes(MIB)) for _ in range(n_bytes // MIB)]
+    return b"".join([*parts, compressor.flush()])
+
+
+def _peak_rss_bytes() -> int:
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@pytest.mark.parametrize(("encoding", "make"), [("gzip", _gzip_bomb), ("zstd", _zstd_bomb)])
+def test_a_bomb_of_a_gigabyte_is_refused_within_32_mib(encoding: str, make: Any) -> None:
+    bomb = make(1 << 30)
+    assert len(bomb) < 2 * MIB
+    before = _peak_rss_bytes()
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLarge, match="send less"):
+            wire.decompress(bomb, encoding)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= 32 * MIB
+    assert _peak_rss_bytes() - before <= 32 * MIB
+
+
+def test_a_zstd_window_larger_than_any_plugin_makes_is_refused() -> None:
+    parameters = zstandard.ZstdCompressionParameters.from_level(3, window_log=27)
+    frame = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    body = frame.compress(b"x" * 1000) + frame.flush()
+    with pytest.raises(BadMessage, match="zstd stream is broken"):
+        wire.decompress(body, "zstd")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_truncated_and_garbage_streams_are_refused(encoding: str) -> None:
+    plain = wire.encode(full_message())
+    whole = gzip.compress(plain) if encoding == "gzip" else zstandard.compress(plain)
+    for cut in (0, 1, 5, len(whole) // 2, len(whole) - 1):
+        with pytest.raises(BadMessage):
+            wire.decode(wire.decompress(whole[:cut], encoding))
+    with pytest.raises(BadMessage, match="broken"):
+        wire.decompress(b"\x00garbage" * 10, encoding)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress])
+def test_exactly_the_limit_is_taken_and_one_more_is_not(compress: Any) -> None:
+    encoding = "gzip" if compress is gzip.compress else "zstd"
+    for size in (0, 1, 3 * MIB, 3 * MIB + 17):
+        plain = random.Random(size).randbytes(size)
+        assert wire.decompress(compress(plain), encoding, limit_bytes=max(size, 1)) == plain
+        if size > 1:
+            with pytest.raises(TooLarge):
+                wire.decompress(compress(plain), encoding, limit_bytes=size - 1)
+
+
+@pytest.mark.parametrize("encoding", ["br", "deflate", "zstd, gzip", "GZIP", "x"])
+def test_any_other_encoding_is_refused_by_its_name(encoding: str) -> None:
+    with pytest.raises(BadMessage, match=f"Content-Encoding '{encoding}' is not supported"):
+        wire.decompress(b"{}", encoding)
+
+
+@pytest.mark.parametrize("encoding", [None, "", "identity"])
+def test_a_plain_body_is_taken_up_to_the_limit(encoding: str | None) -> None:
+    assert wire.decompress(b"12345", encoding, limit_bytes=5) == b"12345"
+    with pytest.raises(TooLarge):
+        wire.decompress(b"123456", encoding, limit_bytes=5)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"null", b"[]", b"1", b'"x"', b"\xff\xfe", b"{", b"nan", b"Infinity",
+        b"[" * 200_000, b'{"a":' * 200_000, b'{"identity":' * 200_000,
+        b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+        b'{"v":1e400}', b'{"v":' + b"9" * 5000 + b"}", b'{"v":1,"v":"2"}',
+    ],
+    ids=lambda body: body[:12].decode("ascii", "replace"),
+)  # fmt: skip
+def test_hostile_json_is_a_bad_message(body: bytes) -> None:
+    with pytest.raises(BadMessage):
+        wire.decode(body)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000])
+def test_a_number_that_is_none_is_a_bad_message(number: str) -> None:
+    body = wire.encode(testing.message()).replace(b'"next_s":10.0', f'"next_s":{number}'.encode())
+    assert number.encode() in body
+    with pytest.raises(BadMessage):
+        wire.decode(body)
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**30])
+@pytest.mark.parametrize(
+    "place", ["$.made_at_ms", "$.totals.memory_bytes", "$.lost", "$.workers.cpu_pct", "$.groups.states.memory"]
+)
+def test_an_integer_that_no_column_can_hold_is_a_bad_message(place: str, number: int) -> None:
+    message = full_message()
+    tree = json.loads(wire.encode(message))
+    at: Any = tree
+    for step in place.split(".")[1:-1]:
+        at = at[step]
+    last = place.rpartition(".")[2]
+    if isinstance(at[last], list):
+        at[last] = [number] * len(at[last])
+    else:
+        at[last] = {"refused": number} if last == "lost" else number
+    with pytest.raises(BadMessage, match="64 bits") as caught:
+        wire.decode(json.dumps(tree).encode())
+    assert caught.value.place.startswith(place)
+
+
+def test_digits_in_a_text_are_no_number() -> None:
+    message = testing.message(reason="9" * 40, lost={"7" * 40: 1})
+    assert wire.decode(wire.encode(message)) == message
+
+
+def test_the_last_of_two_equal_keys_wins() -> None:
+    body = wire.encode(testing.message()).replace(b'"seq":0', b'"seq":5,"seq":6')
+    assert wire.decode(body).seq == 6
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.binary(max_size=3), st.integers(0, 3)), min_size=1, max_size=6))
+def test_any_mutation_decodes_or_is_a_bad_message(edits: list[tuple[int, bytes, int]]) -> None:
+    for body, encoding in _FUZZED:
+        mutated = bytearray(body)
+        for at, inserted, removed in edits:
+            at %= len(mutated) + 1
+            mutated[at : at + removed] = inserted
+        try:
+            decoded = wire.decode(wire.decompress(bytes(mutated), encoding))
+        except BadMessage:
+            continue
+        assert isinstance(decoded, wire.Message)
+
+
+_PLAIN = wire.encode(full_message())
+_FUZZED = [(_PLAIN, None), (gzip.compress(_PLAIN), "gzip"), (zstandard.compress(_PLAIN), "zstd")]
+
+
+def test_nothing_but_the_format_is_encoded() -> None:
+    with pytest.raises((TypeError, ValueError)):
+        wire.encode(replace(testing.message(), reason=object()))
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        wire.encode(replace(testing.message(), next_s=float("nan")))
+
+
+def test_msgspec_itself_reads_a_message_as_the_format_says() -> None:
+    """The decoder is no second description of the format: a plain JSON reader sees the same."""
+    message = full_message()
+    assert msgspec.convert(json.loads(wire.encode(message)), wire.Message) == message
+    assert hashlib.sha256(wire.encode(message)).digest() == hashlib.sha256(wire.encode(message)).digest()

@@ -1,0 +1,94 @@
+"""Every benchmark runs, at sizes too small to mean anything."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.catalog import BENCHES
+from bench.rows import Budget, Row
+
+ROOT = Path(__file__).parent.parent
+# callgrind takes a minute to start Python alone.
+QUICK = sorted(BENCHES.keys() - {"instructions"})
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    roots = [str(ROOT / folder) for folder in (".", "plugin", "query", "lambdas")]
+    path = os.pathsep.join([*roots, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    return subprocess.run(
+        [sys.executable, "-m", "bench", *arguments],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def check_rows(output: str, names: list[str]) -> None:
+    rows = [json.loads(line) for line in output.splitlines()]
+    assert {row["name"].split("/")[0] for row in rows} == set(names)
+    for row in rows:
+        assert set(row) == {"name", "value", "unit", "budget", "peers", "held", "how"}
+        assert row["held"] is None
+        assert row["how"].endswith(".")
+        assert row["value"] is None or row["value"] > 0 or row["name"].startswith("instructions")
+        assert all(value > 0 for value in row["peers"].values())
+
+
+def test_every_benchmark_prints_rows_as_json() -> None:
+    done = bench("--tiny", "--json", *QUICK)
+    assert done.returncode == 0, done.stderr
+    check_rows(done.stdout, QUICK)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_instructions_are_counted() -> None:
+    done = bench("--tiny", "--json", "instructions")
+    assert done.returncode == 0, done.stderr
+    check_rows(done.stdout, ["instructions"])
+
+
+def test_table_has_a_line_a_row_under_its_heads() -> None:
+    done = bench("--tiny", "import-cost")
+    assert done.returncode == 0, done.stderr
+    head, *lines = done.stdout.splitlines()
+    assert head.split() == ["name", "value", "budget", "held", "peers"]
+    assert [line.split()[0] for line in lines] == ["import-cost/ingest"]
+
+
+def test_list_names_every_benchmark() -> None:
+    done = bench("--list")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(BENCHES)
+
+
+def test_unknown_name_is_refused_with_those_that_exist() -> None:
+    done = bench("message-bites")
+    assert done.returncode == 2
+    assert "No benchmark message-bites" in done.stderr
+    assert all(name in done.stderr for name in BENCHES)
+
+
+@pytest.mark.parametrize(
+    ("budget", "value", "judged", "held"),
+    [
+        (Budget("at most", 10), 10.0, True, True),
+        (Budget("at most", 10), 10.1, True, False),
+        (Budget("at least", 10), 10.0, True, True),
+        (Budget("at least", 10), 9.9, True, False),
+        (Budget("at most", 10), None, True, None),
+        (Budget("at most", 10), 3.0, False, None),
+        (None, 3.0, True, None),
+    ],
+)
+def test_a_row_says_whether_its_budget_held(
+    budget: Budget | None, value: float | None, judged: bool, held: bool | None
+) -> None:
+    row = Row(name="figure", value=value, unit="bytes", budget=budget, how="Counted.", judged=judged)
+    assert row.held is held
+    assert row.to_json()["held"] is held
