@@ -13,8 +13,8 @@ from typing import Any
 
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.cost import BASIS, estimate
-from daskscope_lambdas.service.records import MISSED, STATES, Status, iso, last_sign_at, status
-from daskscope_lambdas.service.words import count, dollars, duration, share, size
+from daskscope_lambdas.service.records import MISSED, STATES, Status, last_sign_at, status
+from daskscope_lambdas.service.words import count, dollars, duration, moment, share, size
 
 Answer = dict[str, Any]
 
@@ -78,7 +78,7 @@ def exceptions(row: ClusterRow, depth: Depth) -> Answer:
         sentence = f"{count(known, 'task')} failed; no text of an exception has arrived."
         return {"verdict": "failed", "sentence": sentence, **figures}
     ((kind, text), times), *_ = kinds.most_common(1)
-    first = f"{kind}: {_short(text)}" if text else kind
+    first = _short(text) or kind  # Dask's text is the exception's repr, which begins with its type
     most = f"the most frequent, {times:,} times" if len(kinds) > 1 else f"{times:,} times"
     sentence = f"{count(known, 'task')} failed, {count(len(kinds), 'kind')} of exception; {most}: {first}"
     return {"verdict": "failed", "sentence": sentence, **figures}
@@ -134,7 +134,7 @@ def running(row: ClusterRow, now: float, state: Status) -> Answer:
     tasks = {name: totals.get(field, 0) for field, name in STATES.items()}
     figures = {"tasks": tasks, "clients": totals.get("n_clients", 0), "held_bytes": totals.get("held_bytes", 0)}
     if state == "stopped":
-        sentence = f"It is not: closed at {iso(last_sign_at(row))}{_because(row)}."
+        sentence = f"It is not: closed on {moment(last_sign_at(row), seconds=True)} UTC{_because(row)}."
         return {"verdict": "stopped", "sentence": sentence, **figures}
     if state == "lost":
         silent = duration(now - row.last_received_at)
@@ -161,7 +161,7 @@ def _left(row: ClusterRow) -> int:
 
 
 def _because(row: ClusterRow) -> str:
-    return f" ({row.reason})" if row.reason else ""
+    return f" ({row.reason})" if row.reason not in (None, "closed") else ""
 
 
 def _memory(row: ClusterRow) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 _SIZES = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DURATIONS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 
@@ -45,3 +47,13 @@ def dollars(amount: float) -> str:
     if amount == 0 or amount >= 0.1:
         return f"${amount:,.2f}"
     return f"${amount:.2g}" if amount >= 0.0001 else "<$0.0001"
+
+
+def moment(value: datetime | str | float | None, seconds: bool = False) -> str:
+    """`21 Nov 2026 08:00` in UTC, of ISO text or epoch seconds too."""
+    if value is None:
+        return "–"
+    if isinstance(value, float | int):
+        value = datetime.fromtimestamp(value, UTC)
+    at = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return at.astimezone(UTC).strftime("%d %b %Y %H:%M" + (":%S" if seconds else ""))

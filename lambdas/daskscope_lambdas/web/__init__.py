@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -35,14 +34,6 @@ def static(name: str) -> str:
     return resources.files(__name__).joinpath("static", name).read_text("utf-8")
 
 
-def _moment(value: datetime | str | None, seconds: bool = False) -> str:
-    """`21 Nov 2026 08:00`, in UTC as all times on pages."""
-    if value is None:
-        return "–"
-    at = datetime.fromisoformat(value) if isinstance(value, str) else value
-    return at.astimezone(UTC).strftime("%d %b %Y %H:%M" + (":%S" if seconds else ""))
-
-
 @cache
 def _style_hash() -> str:
     return hashlib.sha256(static("style.css").encode()).hexdigest()[:12]
@@ -57,7 +48,9 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Any] = {name: getattr(words, name) for name in ("duration", "size", "share", "dollars", "count")}
-    filters |= {"moment": _moment, "bar": charts.bar}
+    filters: dict[str, Any] = {
+        name: getattr(words, name) for name in ("duration", "size", "share", "dollars", "count", "moment")
+    }
+    filters |= {"bar": charts.bar}
     found.filters.update(filters)
     return found

@@ -18,6 +18,8 @@ COMPUTATIONS = 20
 LISTED = 100
 """Exceptions and events on a page; it says where the rest is."""
 GROUPS = 50
+AROUND = 6
+"""Lines of code shown before and after the one that called."""
 TABLE_ROWS = 60
 
 Rows = Sequence[Mapping[str, Any]]
@@ -63,10 +65,23 @@ def _computation(record: Mapping[str, Any]) -> dict[str, Any]:
     longest = max(times.values(), default=0.0)
     return {
         **record,
+        "code": [_snippet(snippet) for snippet in record["code"]],
         "no": record["id"].rpartition("-")[2],
         "took": took,
         "shown": {"groups": shown, "longest": longest},
     }
+
+
+def _snippet(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A frame's code around the line that called, each line with its number in the file; `whole` if there is more."""
+    if record["text"] is None:
+        return {**record, "lines": [], "whole": False}
+    text = record["text"].splitlines()
+    called = record["line_in_code"]
+    first, last = max(called - AROUND, 1), min(called + AROUND, len(text))
+    offset = record["line"] - called
+    lines = [{"no": n + offset, "text": text[n - 1], "called": n == called} for n in range(first, last + 1)]
+    return {**record, "lines": lines, "whole": len(lines) < len(text)}
 
 
 def _lines(samples: Rows) -> list[dict[str, Any]]:
