@@ -44,19 +44,20 @@ def rendezvous(data: str | Path, port: int) -> Path:
 def find_server(settings: Settings) -> Server | None:
     """The configured server, else the one that runs on this machine; None if there is neither.
 
-    A configured token always wins. A configured server on this machine without one takes it from its rendezvous file.
+    A configured token always wins. What is not configured a server on this machine lends, by its rendezvous file.
     """
-    if settings.server is None:
-        found = _read(rendezvous(settings.data, PORT))
-        return found and (Server(found.url, settings.token, settings.token) if settings.token else found)
-    if settings.token or not is_loopback(settings.server):
-        return Server(settings.server, settings.token, settings.token)
-    parts = urlsplit(settings.server)
+    parts = urlsplit(settings.server or f"http://127.0.0.1:{PORT}")
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    found = _read(rendezvous(settings.data, port))
-    if found is None or urlsplit(found.url).port != port:
-        return Server(settings.server)
-    return Server(settings.server, found.token, found.ingest_token)
+    here = settings.server is None or is_loopback(settings.server)
+    found = _read(rendezvous(settings.data, port)) if here else None
+    if found is not None and urlsplit(found.url).port != port:
+        found = None
+    url = settings.server or (found and found.url)
+    if url is None:
+        return None
+    lent = found or Server(url)
+    token = settings.token or lent.token
+    return Server(url, token, settings.ingest_token or settings.token or lent.ingest_token)
 
 
 def is_loopback(url: str) -> bool:

@@ -6,7 +6,7 @@ import html
 import logging
 import socket
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -15,14 +15,14 @@ from distributed.comm.addressing import get_address_host
 
 from daskscope import settings as options
 from daskscope.collect.identity import cluster_uuid
-from daskscope.discovery import find_server, is_loopback
+from daskscope.discovery import Server, find_server, is_loopback
 from daskscope.errors import DaskscopeError, NotOnScheduler
 from daskscope.scheduler_plugin import Starter, start_watch
 from daskscope.settings import Settings
 from daskscope.watch import EXTENSION
 
 if TYPE_CHECKING:
-    from distributed.core import Server
+    from distributed.core import Server as DaskServer
 
 logger = logging.getLogger("distributed.daskscope")
 
@@ -143,7 +143,12 @@ def _resolved(settings: Settings, client: Client) -> Settings:
             found.url,
             _address(client),
         )
-    return settings.but(server=found.url, token=found.ingest_token, name=settings.name or _name(client))
+    return _shipped(settings, found).but(name=settings.name or _name(client))
+
+
+def _shipped(settings: Settings, found: Server) -> Settings:
+    """With the one token that goes along to a scheduler, and no other."""
+    return replace(settings, server=found.url, token=found.ingest_token, ingest_token=None)
 
 
 def _name(client: Client) -> str | None:
@@ -175,7 +180,7 @@ def _is_here(address: str) -> bool:
     return True
 
 
-async def dask_setup(server: Server | Client) -> None:
+async def dask_setup(server: DaskServer | Client) -> None:
     """What Dask calls: `--preload daskscope` with the scheduler, `distributed.client.preload` with the client.
 
     Never raises: a preload that fails keeps a scheduler from starting.
@@ -194,7 +199,7 @@ def watch_here(scheduler: Scheduler) -> None:
     settings = options.load()
     found = None if settings.disabled else find_server(settings)
     if found is not None:
-        settings = settings.but(server=found.url, token=found.ingest_token)
+        settings = _shipped(settings, found)
     start_watch(scheduler, settings)
     where = Registration(cluster_uuid(scheduler.id), settings.server)
     if not settings.disabled and settings.server is None:

@@ -128,32 +128,49 @@ def _tags(key: str, value: Any) -> dict[str, str]:
 
 
 OPTIONS = (
-    Option("server", "server", None, "URL", "Where to report; null looks for `daskscope serve` on 127.0.0.1:8790.",
-    _url), Option("token", "token", None, "",
-    "Proves who reports; null takes the one of the server found on this machine.", _token), Option("account",
-    "account", None, "", "Whose clusters to list; null means the token's own account.", _account), Option("data",
-    "data", None, "folder", "Where the embedded server and the spool keep their files.", _folder), Option("name",
-    "name", None, "", "The cluster's name on the pages; null takes the scheduler's host and id.", _text),
+    Option(
+        "server", "server", None, "URL", "Where to report; null looks for `daskscope serve` on 127.0.0.1:8790.", _url
+    ),
+    Option("token", "token", None, "", "Proves who asks; null takes the one of the server on this machine.", _token),
+    Option(
+        "ingest-token",
+        "ingest_token",
+        None,
+        "",
+        "The token that is shipped to schedulers, where its scope should be ingest alone; null ships `token`.",
+        _token,
+    ),
+    Option("account", "account", None, "", "Whose clusters to list; null means the token's own account.", _account),
+    Option("data", "data", None, "folder", "Where the embedded server and the spool keep their files.", _folder),
+    Option("name", "name", None, "", "The cluster's name on the pages; null takes the scheduler's host and id.", _text),
     Option("tags", "tags", {}, "", "Labels of the cluster, like {project: climate}.", _tags),
     Option("analytics.disabled", "disabled", False, "", "Report nothing at all.", _switch),
-    Option("analytics.interval", "interval_s", "10s", "seconds", "Time between two messages.", _interval), Option(
+    Option("analytics.interval", "interval_s", "10s", "seconds", "Time between two messages.", _interval),
+    Option(
         "analytics.computation.code.transmit", "code", True, "", "Send the user's code around `compute` calls.", _switch
     ),
-    Option("analytics.exceptions.transmit", "exceptions", True, "", "Send texts and tracebacks of exceptions.",
-    _switch), Option(
-        "analytics.events.allow", "events", list(FAILURE_TOPICS), "topics",
-        'Which event topics to send; ["*"] for all, [] for none.', _topics,
+    Option(
+        "analytics.exceptions.transmit", "exceptions", True, "", "Send texts and tracebacks of exceptions.", _switch
     ),
-)  # fmt: skip
+    Option(
+        "analytics.events.allow",
+        "events",
+        list(FAILURE_TOPICS),
+        "topics",
+        'Which event topics to send; ["*"] for all, [] for none.',
+        _topics,
+    ),
+)
 """Every option there is. Anything else under `daskscope:` is warned about by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What is in force. The token never shows in its repr."""
+    """What is in force. Tokens never show in its repr."""
 
     server: str | None
     token: str | None = field(repr=False)
+    ingest_token: str | None = field(repr=False)
     account: str | None
     data: str
     name: str | None

@@ -39,6 +39,13 @@ def test_a_configured_token_wins(tmp_path: Path) -> None:
     assert find_server(settings(tmp_path, token="mine")) == Server(f"http://127.0.0.1:{PORT}", "mine", "mine")
 
 
+def test_a_configured_ingest_token_is_the_one_for_schedulers(tmp_path: Path) -> None:
+    elsewhere = settings(tmp_path, server="https://example.org", token="mine", ingest_token="theirs")
+    assert find_server(elsewhere) == Server("https://example.org", "mine", "theirs")
+    leave(tmp_path)
+    assert find_server(settings(tmp_path, ingest_token="theirs")) == Server(f"http://127.0.0.1:{PORT}", "t", "theirs")
+
+
 def test_a_configured_server_of_this_machine_takes_the_token_of_its_own_port(tmp_path: Path) -> None:
     leave(tmp_path)
     leave(tmp_path, 9000, token="t9", ingest_token="i9")

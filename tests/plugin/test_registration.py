@@ -101,13 +101,20 @@ async def test_without_a_client_the_error_says_what_to_do() -> None:
 async def test_a_server_of_this_machine_is_found_and_only_its_ingest_token_is_shipped(
     cluster: Cluster, data: Path
 ) -> None:
-    file = rendezvous(data, 8790)
+    file = rendezvous(data, 1)
     file.parent.mkdir(parents=True)
     file.touch(0o600)
     found = {"url": DEAD, "token": "dst_all", "ingest_token": "dst_in", "pid": os.getpid(), "data": str(data)}
     file.write_text(json.dumps(found))
-    assert (await register(cluster.client)).server == DEAD
+    assert (await register(cluster.client, server=DEAD)).server == DEAD
     assert cluster.scheduler.extensions[EXTENSION]._settings.token == "dst_in"
+
+
+async def test_the_token_that_reads_stays_where_the_user_is(cluster: Cluster) -> None:
+    with dask.config.set({"daskscope.ingest-token": "dst_in"}):
+        await register(cluster.client, server=DEAD, token="dst_all")
+    shipped = cluster.scheduler.extensions[EXTENSION]._settings
+    assert (shipped.token, shipped.ingest_token) == ("dst_in", None)
 
 
 async def test_disabled_nothing_is_sent_and_it_says_so(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:

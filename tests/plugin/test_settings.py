@@ -30,7 +30,7 @@ def test_the_table_and_the_settings_have_the_same_fields() -> None:
 
 def test_with_nothing_configured_the_defaults_are_in_force(data: Path) -> None:
     assert load() == Settings(
-        server=None, token=None, account=None, data=str(data), name=None, tags={}, disabled=False, interval_s=10.0,
+        server=None, token=None, ingest_token=None, account=None, data=str(data), name=None, tags={}, disabled=False, interval_s=10.0,
         code=True, exceptions=True,
         events=("invalid-worker-transition", "invalid-worker-task-state", "worker-fail-hard"),
     )  # fmt: skip
@@ -39,6 +39,7 @@ def test_with_nothing_configured_the_defaults_are_in_force(data: Path) -> None:
 GOOD: dict[str, tuple[Any, Any]] = {
     "server": ("https://scope.example.org/", "https://scope.example.org"),
     "token": ("dst_abc", "dst_abc"),
+    "ingest-token": ("dst_in", "dst_in"),
     "account": ("team-1", "team-1"),
     "data": ("/srv/scope", "/srv/scope"),
     "name": ("nightly", "nightly"),
@@ -83,6 +84,7 @@ BAD: dict[str, list[Any]] = {
         "h?t=1",
     ],
     "token": [7, "", "two words", "line\n", "t\u00e9"],
+    "ingest-token": [7, "", "two words"],
     "account": ["", "Team", "a b", "-x", "x" * 64, 3, "a\n"],
     "data": ["", 3],
     "name": ["", 3],
@@ -102,7 +104,7 @@ def test_what_cannot_be_used_is_named_with_what_is_allowed(key: str, value: Any)
     error = caught.value
     assert error.key == f"daskscope.{key}"
     assert error.allowed
-    shown = "(not shown)" if key == "token" else value
+    shown = "(not shown)" if key.endswith("token") else value
     assert str(error) == f"daskscope.{key} is {shown!r}; allowed: {error.allowed}."
     assert isinstance(error, DaskscopeError)
     assert isinstance(error, ValueError)
