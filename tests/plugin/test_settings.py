@@ -30,8 +30,8 @@ def test_the_table_and_the_settings_have_the_same_fields() -> None:
 
 def test_with_nothing_configured_the_defaults_are_in_force(data: Path) -> None:
     assert load() == Settings(
-        server=None, token=None, ingest_token=None, account=None, data=str(data), name=None, tags={}, disabled=False, interval_s=10.0,
-        code=True, exceptions=True,
+        server=None, token=None, ingest_token=None, account=None, data=str(data), name=None, tags={}, disabled=False,
+        interval_s=10.0, code=True, exceptions=True,
         events=("invalid-worker-transition", "invalid-worker-task-state", "worker-fail-hard"),
     )  # fmt: skip
 
