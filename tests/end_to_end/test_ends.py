@@ -84,7 +84,10 @@ def test_a_server_that_is_away_costs_nothing_and_loses_nothing(cluster: Cluster)
 
 
 def test_without_a_server_the_story_is_spooled_and_served_later(house: House) -> None:
-    with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as local, Client(local) as client:
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0") as local,
+        Client(local) as client,
+    ):
         registration = daskscope.register(client)
         assert "daskscope serve" in str(registration)
         wait(client.map(double, range(7)))
@@ -109,7 +112,7 @@ def test_preload_on_the_scheduler(house: House) -> None:
         # Registering what reports already changes nothing.
         registration = daskscope.register(client)
         assert registration is daskscope.register(client)
-        plugins = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.plugins))
+        plugins: Any = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.plugins))
         assert not [name for name in plugins if "daskscope" in name]
 
 
