@@ -78,7 +78,8 @@ def exceptions(row: ClusterRow, depth: Depth) -> Answer:
         sentence = f"{count(known, 'task')} failed; no text of an exception has arrived."
         return {"verdict": "failed", "sentence": sentence, **figures}
     ((kind, text), times), *_ = kinds.most_common(1)
-    first = _short(text) or kind  # Dask's text is the exception's repr, which begins with its type
+    # Dask's text is the exception's repr, which as a rule begins with its type.
+    first = _short(text if text.startswith(kind) else f"{kind}: {text}".rstrip(": "))
     most = f"the most frequent, {times:,} times" if len(kinds) > 1 else f"{times:,} times"
     sentence = f"{count(known, 'task')} failed, {count(len(kinds), 'kind')} of exception; {most}: {first}"
     return {"verdict": "failed", "sentence": sentence, **figures}

@@ -110,7 +110,7 @@ def test_why_it_still_runs():
         "working", "20 workers at work: tasks 112 processing, 5 waiting.",
     )  # fmt: skip
     closed = dataclasses.replace(row(), phase="closed")
-    assert say("running", closed)[1] == "It is not: closed at 1970-01-12T13:56:40.000Z."
+    assert say("running", closed)[1] == "It is not: closed on 12 Jan 1970 13:56:40 UTC."
 
 
 @pytest.mark.parametrize(
