@@ -44,8 +44,7 @@ def run(port: int, data: Path | None, *, leave: bool, say: Say) -> None:
                 page = _show_cluster(cluster, Path(scratch), say)
             say(f"The page of this run: {page}")
             if ours and not leave:
-                say("The server keeps running. Ctrl-C stops it; `daskscope serve` shows the same data again.")
-                _wait(servers)
+                _wait(servers, say)
         except RuntimeError as error:
             raise click.ClickException(str(error)) from error
         except ImportError as error:
@@ -155,8 +154,9 @@ def _until(what: str, ready: Callable[[], bool], children: Children | None) -> N
     raise RuntimeError("\n".join([words, *(children.words() if children else ())]))
 
 
-def _wait(servers: Children) -> None:
+def _wait(servers: Children, say: Say) -> None:
     try:
+        say("The server keeps running. Ctrl-C stops it; `daskscope serve` shows the same data again.")
         while True:
             servers.check()
             time.sleep(0.5)
