@@ -11,6 +11,7 @@ import msgspec
 from bench.envelopes import DAY_S, N_WORKERS, envelopes, messages, world
 from bench.rows import Budget, Row, progress
 from daskscope import wire
+from daskscope.compression import compress
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.service.write import Writer
 
@@ -31,7 +32,7 @@ def at_rest(tiny: bool) -> Iterator[Row]:
             name=f"at-rest/open-batch-{batch}",
             value=_bytes(lake, "open") / len(sent),
             unit="bytes per message",
-            peers={"as posted": sum(len(wire.compress(wire.encode(m))[0]) for m in sent) / len(sent)},
+            peers={"as posted": sum(len(compress(wire.encode(m))[0]) for m in sent) / len(sent)},
             how=f"open files of all tables; {N_WORKERS} workers a message, {batch} messages a file.",
         )
         open_workers = _bytes(lake, "open/workers")

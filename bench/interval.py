@@ -60,16 +60,17 @@ async def _crowd(n_workers: int, n_groups: int, rounds: int) -> tuple[float, flo
     """At first sight, in steady state, and by reading every group."""
     fleet = await Fleet.of(n_workers)
     keys: set[Any] = {(f"load-{n:032x}", part) for n in range(n_groups) for part in range(2)}
+    watches = [Watched(fleet) for _ in range(3)]
+    for watched in watches:
+        watched.take()  # who the cluster is and that its workers came: once in a cluster's life, and not of the groups
     fleet.submit({key: Task(key, str, 0) for key in keys}, keys)
     fleet.beat()
-    first: list[float] = []
+    first = [_cpu_ms(watched.take) for watched in watches]
     steady: list[float] = []
     scan: list[float] = []
-    for watched in (Watched(fleet), Watched(fleet), Watched(fleet)):
-        watched.watch._wants_identity = False  # reads the file system, once in a cluster's life: not of the groups
-        first.append(_cpu_ms(watched.take))
-    latest = Watched(fleet)
-    latest.take()
+    latest = watches[-1]
+    while latest.watch._groups.behind:
+        latest.take()
     for _ in range(rounds):
         fleet.finish(10)
         fleet.beat()

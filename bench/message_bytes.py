@@ -17,8 +17,9 @@ from bench.fleet import Fleet
 from bench.rows import Budget, Row
 from bench.watched import Watched
 from daskscope import wire
+from daskscope.compression import Encoding, compress
 
-BUDGETS: dict[tuple[int, wire.Encoding], int] = {
+BUDGETS: dict[tuple[int, Encoding], int] = {
     (10, "zstd"): 1000,
     (100, "zstd"): 4500,
     (10, "gzip"): 1500,
@@ -61,11 +62,11 @@ def _median(messages: list[wire.Message], size: Callable[[wire.Message], int]) -
     return statistics.median(size(message) for message in messages)
 
 
-def _sent_bytes(message: wire.Message, encoding: wire.Encoding) -> int:
+def _sent_bytes(message: wire.Message, encoding: Encoding) -> int:
     # The plugin falls back to gzip where `zstandard` is not to be had.
     without = {} if encoding == "zstd" else {"zstandard": None}
     with mock.patch.dict(sys.modules, without):
-        body, used = wire.compress(wire.encode(message))
+        body, used = compress(wire.encode(message))
     if used != encoding:
         raise RuntimeError(f"The message went out as {used}: is the package zstandard installed?")
     return len(body)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench.fleet import Fleet
 from daskscope import settings, wire
+from daskscope.compression import Encoding
 from daskscope.transport import Outcome
 from daskscope.watch import Watch
 
@@ -14,7 +15,7 @@ class Kept:
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
 
-    def deliver(self, name: str, body: bytes, encoding: wire.Encoding) -> Outcome:
+    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
         del name, encoding
         self.bodies.append(body)
         return Outcome("kept", "")

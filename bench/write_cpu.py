@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from bench.envelopes import N_WORKERS, envelopes, messages, world
 from bench.rows import Budget, Row
 from daskscope import wire
+from daskscope.compression import compress, decompress
 from daskscope_lambdas.service.envelope import Envelope, pack, unpack
 from daskscope_lambdas.service.write import Writer
 
@@ -36,7 +37,7 @@ def _ms_per_message(sent: Sequence[wire.Message], batch: int) -> float:
     with world() as (adapters, clock, _):
         writer = Writer(adapters.objects, adapters.seals)
         ready = envelopes(sent, clock)
-        bodies = [wire.compress(wire.encode(message)) for message in sent]
+        bodies = [compress(wire.encode(message)) for message in sent]
         queued = [pack(envelope) for envelope in ready]
         values: list[float] = []
         gc.collect()
@@ -44,7 +45,7 @@ def _ms_per_message(sent: Sequence[wire.Message], batch: int) -> float:
         for start in range(0, len(sent), batch):
             begun_s = time.process_time()
             for body, encoding in bodies[start : start + batch]:
-                wire.decode(wire.decompress(body, encoding))
+                wire.decode(decompress(body, encoding))
             taken: list[Envelope] = [unpack(text) for text in queued[start : start + batch]]
             writer.write(taken, f"{start:032x}")
             values.append((time.process_time() - begun_s) * 1e3 / len(taken))

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from daskscope import wire
+from daskscope.compression import Encoding, compress
 from daskscope.transport import Outcome, Transport
 
 MAX_MESSAGES = 360
@@ -40,7 +41,7 @@ class Parcel:
 
     name: str
     body: bytes
-    encoding: wire.Encoding
+    encoding: Encoding
 
 
 class Sender:
@@ -140,7 +141,7 @@ class Sender:
 
     def _pack(self, message: wire.Message) -> None:
         try:
-            body, encoding = wire.compress(wire.encode(message))
+            body, encoding = compress(wire.encode(message))
         except (ValueError, TypeError) as error:
             self._drop("not-encodable", f"{type(error).__name__}: {error}")
             return

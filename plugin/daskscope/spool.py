@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from daskscope import wire
+from daskscope.compression import Encoding
 from daskscope.transport import Outcome
 
 MAX_BYTES = 64 << 20
 """A full spool takes no more: what is new is dropped and counted, for the start of a story is worth more than its
 middle."""
-SUFFIXES: dict[wire.Encoding, str] = {"zstd": ".zst.msg", "gzip": ".gz.msg"}
+SUFFIXES: dict[Encoding, str] = {"zstd": ".zst.msg", "gzip": ".gz.msg"}
 
 
 def folder(data: str) -> Path:
@@ -29,7 +29,7 @@ class Spool:
     def __init__(self, directory: Path, max_bytes: int = MAX_BYTES) -> None:
         self._directory, self._max_bytes = directory, max_bytes
 
-    def deliver(self, name: str, body: bytes, encoding: wire.Encoding) -> Outcome:
+    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._size() + len(body) > self._max_bytes:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from daskscope import wire
 
 START_MS = 1_795_248_000_000
 """2026-11-21T08:00:00Z: when the factories' clusters start."""
 INTERVAL_MS = 10_000
+CLUSTER = "5e0cb1a94f7d4c2e9ab83d6f12e7c5d0"
+"""The cluster of `message`, unless it is told another."""
 
 
 def boot_at(ms: int, random: int = 0xDA5C) -> str:
@@ -23,7 +26,7 @@ def boot_at(ms: int, random: int = 0xDA5C) -> str:
 
 def identity(**changes: Any) -> wire.Identity:
     values: dict[str, Any] = {
-        "scheduler_id": "Scheduler-00000000-0000-0000-0000-000000000001",
+        "scheduler_id": f"Scheduler-{UUID(CLUSTER)}",
         "name": "demo",
         "user": "ada",
         "host": "laptop",
@@ -125,7 +128,7 @@ def message(**changes: Any) -> wire.Message:
     seq = changes.get("seq", 0)
     values: dict[str, Any] = {
         "v": wire.VERSION,
-        "cluster": "0" * 31 + "1",
+        "cluster": CLUSTER,
         "boot": boot_at(START_MS),
         "seq": seq,
         "made_at_ms": START_MS + seq * INTERVAL_MS,

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 import httpx
 
 from daskscope import __version__, wire
+from daskscope.compression import Encoding
 from daskscope.discovery import is_loopback
 
 DEADLINE_S = 10.0
@@ -42,7 +43,7 @@ class Outcome:
 class Transport(Protocol):
     """Where messages go."""
 
-    def deliver(self, name: str, body: bytes, encoding: wire.Encoding) -> Outcome:
+    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
         """Try once. `name` tells the message from others of this machine (`<cluster>-<boot>-<seq>`)."""
         ...
 
@@ -57,7 +58,7 @@ class Http:
         self._token = token
         self._client: httpx.Client | None = None
 
-    def deliver(self, name: str, body: bytes, encoding: wire.Encoding) -> Outcome:
+    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
         del name
         headers = {"content-type": "application/json", "content-encoding": encoding}
         if self._token:

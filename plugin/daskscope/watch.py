@@ -83,6 +83,7 @@ class Watch:
         self._exceptions = ExceptionReader(scheduler, self._groups, transmit=settings.exceptions)
         self._events = EventReader(scheduler, settings.events)
         self._totals = TotalsReader(scheduler)
+        self._latest = wire.Totals()
         self.sender = Sender(transport, self._heed)
         self._timer = PeriodicCallback(self.poll, self._interval_s * 1e3)
 
@@ -120,7 +121,12 @@ class Watch:
             return
         try:
             self._timer.stop()
-            self.sender.put(self._message("closed", self._why_closed()))
+            message = self._message("closed", self._why_closed())
+            while self._groups.behind:  # more groups than one message takes: this one is not the last
+                message.phase, message.reason = "running", None
+                self.sender.put(message)
+                message = self._message("closed", self._why_closed())
+            self.sender.put(message)
             self._closed = True
             self.sender.close()
         except Exception as error:  # noqa: BLE001  # an exception here would leave the scheduler's comms open
@@ -153,19 +159,29 @@ class Watch:
         self._try("groups", None, lambda: self._groups.track_others(first_new))
         # Before the groups are read, for with that the forgotten ones are let go: a failed task belongs to its group.
         message.exceptions = self._try("exceptions", message.exceptions, self._exceptions.read)
-        message.groups = self._try("groups", message.groups, self._groups.read)
+        closing = message.phase == "closed"
+        message.groups = self._try("groups", message.groups, lambda: self._groups.read(last=closing))
         message.computations, message.codes = self._try(
             "computations", ([], []), lambda: self._computations.read(now_s)
         )
         message.events = self._try("events", message.events, self._events.read)
         message.workers = self._try("workers", message.workers, lambda: read_workers(self._scheduler))
-        totals = self._try("totals", message.totals, lambda: self._totals.read(message.workers, now_s))
+        totals = self._try("totals", self._repeated(), lambda: self._totals.read(message.workers, now_s))
         totals.n_computations = self._computations.n_computations
         totals.n_groups, totals.n_tasks = self._groups.n_groups, self._groups.n_tasks
         totals.action_us = dict(self._groups.action_us)
         totals.n_tasks_erred = self._exceptions.n_tasks_erred
-        message.totals = totals
+        message.totals = self._latest = totals
         message.lost = self._lost()
+
+    def _repeated(self) -> wire.Totals:
+        """Where gauges cannot be read: running totals as they were, for these never go back."""
+        latest = self._latest
+        return wire.Totals(
+            thread_us=latest.thread_us,
+            peak_memory_bytes=latest.peak_memory_bytes,
+            peak_workers=latest.peak_workers,
+        )
 
     def _lost(self) -> dict[str, int]:
         lost = Counter(self.sender.lost)

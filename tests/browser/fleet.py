@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from daskscope import wire
+from daskscope.compression import compress
 from daskscope.testing import boot_at, event, exception, groups, identity, message, workers
 
 ADDRESSES = [f"tcp://10.0.0.{n}:4000{n}" for n in range(4)]
@@ -32,7 +33,7 @@ class Fleet:
         self._http.close()
 
     def post(self, posted: wire.Message) -> dict[str, Any]:
-        body, encoding = wire.compress(wire.encode(posted))
+        body, encoding = compress(wire.encode(posted))
         answer = self._http.post(wire.PATH, content=body, headers={"Content-Encoding": encoding})
         answer.raise_for_status()
         return answer.json()

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from daskscope import wire
+from daskscope.compression import compress
 from daskscope.testing import exception, message
 from tests.lambdas.serving import Serving, children, lives, until
 
@@ -27,7 +28,7 @@ def mode(path: Path) -> int:
 
 
 def post(server: Serving, posted: wire.Message) -> httpx.Response:
-    body, encoding = wire.compress(wire.encode(posted))
+    body, encoding = compress(wire.encode(posted))
     return server.http.post(wire.PATH, content=body, headers={**server.bearer, "Content-Encoding": encoding})
 
 
@@ -83,7 +84,7 @@ def test_this_machines_own_names_are_good(server: Serving, host: str):
 def test_spooled_messages_are_taken_in_and_bad_ones_set_aside(server: Serving):
     spool = server.shared / "spool"
     spool.mkdir(exist_ok=True)
-    body, encoding = wire.compress(wire.encode(message(cluster="5" * 32)))
+    body, encoding = compress(wire.encode(message(cluster="5" * 32)))
     (spool / "broken.gz.msg").write_bytes(b"no gzip")
     suffix = {"zstd": "zst", "gzip": "gz"}[encoding]
     (spool / "draft").write_bytes(body)

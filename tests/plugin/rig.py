@@ -14,6 +14,7 @@ from distributed import Client, Scheduler, Worker
 
 from daskscope import settings as options
 from daskscope import wire
+from daskscope.compression import Encoding, decompress
 from daskscope.settings import Settings
 from daskscope.transport import Outcome
 from daskscope.watch import Watch
@@ -29,10 +30,10 @@ class Inbox:
         self.bodies: list[bytes] = []
         self._kept: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
 
-    def deliver(self, name: str, body: bytes, encoding: wire.Encoding) -> Outcome:
+    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
         outcome = self.answer(name)
         if outcome.verdict == "kept":
-            self.bodies.append(wire.decompress(body, encoding))
+            self.bodies.append(decompress(body, encoding))
             self._kept.put(wire.decode(self.bodies[-1]))
         return outcome
 
@@ -96,8 +97,8 @@ async def until(condition: Callable[[], object]) -> None:
 def spooled(data: Path) -> list[wire.Message]:
     """The messages in a spool, in the order of their making."""
     files = sorted((data / "spool").glob("*.msg"))
-    encodings: dict[str, wire.Encoding] = {".zst": "zstd", ".gz": "gzip"}
-    return [wire.decode(wire.decompress(file.read_bytes(), encodings[file.suffixes[-2]])) for file in files]
+    encodings: dict[str, Encoding] = {".zst": "zstd", ".gz": "gzip"}
+    return [wire.decode(decompress(file.read_bytes(), encodings[file.suffixes[-2]])) for file in files]
 
 
 class Look:

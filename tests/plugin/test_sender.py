@@ -11,6 +11,7 @@ import pytest
 
 from daskscope import sender as module
 from daskscope import testing, wire
+from daskscope.compression import Encoding
 from daskscope.sender import BACKOFF_CAP_S, MAX_MESSAGES, PROBE_S, Sender
 from daskscope.transport import Outcome
 from tests.plugin.rig import KEPT, Inbox
@@ -89,7 +90,7 @@ def test_the_same_body_is_sent_at_every_try() -> None:
     bodies: list[bytes] = []
 
     class Keeper(Inbox):
-        def deliver(self, name: str, body: bytes, encoding: wire.Encoding) -> Outcome:
+        def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
             bodies.append(body)
             return super().deliver(name, body, encoding)
 

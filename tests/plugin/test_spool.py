@@ -4,6 +4,7 @@ import stat
 from pathlib import Path
 
 from daskscope import testing, wire
+from daskscope.compression import compress
 from daskscope.spool import Spool, folder
 from daskscope.transport import Outcome
 from tests.plugin.rig import spooled
@@ -12,7 +13,7 @@ from tests.plugin.rig import spooled
 def test_a_message_is_kept_as_it_would_have_been_posted(data: Path) -> None:
     spool = Spool(folder(str(data)))
     message = testing.message()
-    assert spool.deliver("c-b-00000000", *wire.compress(wire.encode(message))) == Outcome("kept", "")
+    assert spool.deliver("c-b-00000000", *compress(wire.encode(message))) == Outcome("kept", "")
     assert [file.name for file in folder(str(data)).iterdir()] == ["c-b-00000000.zst.msg"]
     assert spooled(data) == [message]
 

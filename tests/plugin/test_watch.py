@@ -13,6 +13,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 
 from daskscope import watch as module
 from daskscope import wire
+from daskscope.collect import groups
 from daskscope.scheduler_plugin import Starter, start_watch
 from daskscope.settings import Settings
 from daskscope.transport import Outcome
@@ -215,6 +216,70 @@ async def test_a_reader_that_raises_is_left_out_and_counted_and_the_workload_goe
     assert warnings == [f"daskscope could not read {part}, the workload goes on: RuntimeError: the reader is broken"], (
         "once a minute at most"
     )
+
+
+async def test_running_totals_do_not_go_back_while_the_totals_cannot_be_read(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("the reader is broken")
+
+    look = await look_at(cluster.scheduler)
+    await until(lambda: all(state.metrics.get("memory") for state in cluster.scheduler.workers.values()))
+    before = look().totals
+    assert min(before.thread_us, before.peak_memory_bytes, before.peak_workers) > 0
+    with monkeypatch.context() as patch:
+        patch.setattr(look.watch._totals, "read", fails)
+        for _ in range(2):
+            during = look.watch._message("running", None).totals
+            assert (during.thread_us, during.peak_memory_bytes, during.peak_workers) == (
+                before.thread_us, before.peak_memory_bytes, before.peak_workers,
+            )  # fmt: skip
+    after = look.watch._message("running", None).totals
+    assert after.thread_us >= before.thread_us
+    assert after.n_workers == 1
+
+
+async def test_closing_tells_all_groups_in_as_many_messages_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "SNAPSHOTS_PER_READ", 2)
+    monkeypatch.setattr(groups, "SETTLED_PER_READ", 1)
+    inbox = Inbox()
+    async with running() as cluster:
+        watching = watch(cluster.scheduler, inbox)
+        await inbox.next()
+        told = [cluster.client.submit(inc, n, key=f"told{n}") for n in range(4)]
+        await wait(told)
+        for _ in range(2):
+            watching.poll()
+        new = [cluster.client.submit(inc, n, key=f"new{n}") for n in range(5)]
+        await wait(new)
+    messages = [wire.decode(body) for body in inbox.bodies]
+    assert [len(message.groups.no) for message in messages[1:3]] == [2, 2]
+    closing = messages[3:]
+    assert {message.phase for message in closing[:-1]} == {"running"}
+    assert (closing[-1].phase, closing[-1].reason) == ("closed", "closed")
+    assert [message.seq for message in messages] == list(range(len(messages)))
+    rows = [row for message in closing for row in group_rows(message)]
+    # Their worker left first, and took the results of all with it: the settled ones changed too.
+    assert {row["name"] for row in rows} == {f"told{n}" for n in range(4)} | {f"new{n}" for n in range(5)}
+    assert len(rows) == 9
+    assert closing[-1].totals.n_tasks == 9
+
+
+async def test_closing_comes_to_an_end_when_the_groups_cannot_be_read(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "SNAPSHOTS_PER_READ", 1)
+    inbox = Inbox()
+    watching = watch(cluster.scheduler, inbox)
+    await inbox.next()
+    await wait([cluster.client.submit(inc, n, key=f"g{n}") for n in range(3)])
+    watching.poll()
+    assert watching._groups.behind
+    monkeypatch.setattr(groups, "_look", lambda group: 1 / 0)
+    watching.teardown()
+    last = [wire.decode(body) for body in inbox.bodies][-1]
+    assert (last.phase, last.lost) == ("closed", {"unreadable-groups": 1})
 
 
 async def test_warnings_come_again_after_a_minute(

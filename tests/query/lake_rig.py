@@ -16,7 +16,6 @@ from daskscope_query.lake import Lake
 START = START_MS / 1000
 DAY = date(2026, 11, 21)
 DAY_S = 86_400.0
-CLUSTER = "0" * 31 + "1"
 
 
 class MemorySeals:

@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from daskscope import wire
-from daskscope.testing import START_MS, boot_at, event, exception, groups, identity, workers
+from daskscope.testing import CLUSTER, START_MS, boot_at, event, exception, groups, identity, workers
 from daskscope_query import lake, layout
 from daskscope_query.lake import Lake, MovedError
 from daskscope_query.tables import GROUPS, ROLLUPS, TABLES
-from tests.query.lake_rig import CLUSTER, DAY, DAY_S, START, LakeRig, envelope
+from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, envelope
 
 OTHER = "0" * 31 + "2"
 TOMORROW = DAY + timedelta(1)

@@ -9,6 +9,7 @@ import msgspec
 import zstandard
 
 from daskscope import wire
+from daskscope.compression import decompress
 from daskscope.errors import BadMessage
 
 
@@ -31,7 +32,7 @@ def pack(envelope: Envelope) -> str:
 def unpack(body: str) -> Envelope:
     """Raises BadMessage for anything that `pack` did not make."""
     try:
-        plain = wire.decompress(base64.b64decode(body, validate=True), "zstd")
+        plain = decompress(base64.b64decode(body, validate=True), "zstd")
         return msgspec.json.decode(plain, type=Envelope)
     except (ValueError, msgspec.MsgspecError) as error:
         raise BadMessage(f"The queue holds something that is no envelope: {error}.") from error

@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 import msgspec
 
 from daskscope import wire
+from daskscope.compression import decompress
 from daskscope.errors import BadMessage, NotFound, TooLarge
 from daskscope_lambdas.ports import Beat, Clock, Clusters, Queue, StoreError, Taken
 from daskscope_lambdas.service.code import CodeKeeper
@@ -58,7 +59,7 @@ class Ingest:
         """
         if len(body) > wire.MAX_BODY_BYTES:
             raise TooLarge(f"The body has {len(body)} bytes, allowed are {wire.MAX_BODY_BYTES}: send less at a time.")
-        message = wire.decode(wire.decompress(body, encoding))
+        message = wire.decode(decompress(body, encoding))
         _check(message)
         now = self._clock.now()
         known = self._enrol(account, message, now)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from datetime import date, timedelta
+from itertools import compress
 from typing import Any
 
 import pyarrow as pa
@@ -45,10 +46,8 @@ class _Maps:
         """`n` rows out of columns by name, without what is 0."""
         names = list(columns)
         for row in zip(*columns.values(), strict=True) if names else [()] * n:
-            for name, value in zip(names, row, strict=True):
-                if value:
-                    self.keys.append(name)
-                    self.values.append(value)
+            self.keys += compress(names, row)
+            self.values += filter(None, row)
             self.ends.append(len(self.keys))
 
     def array(self) -> pa.Array:
@@ -117,38 +116,48 @@ def _bodies(envelopes: Iterable[Envelope]) -> dict[tuple[str, date], bytes]:
 
 def to_rows(envelopes: Iterable[Envelope]) -> list[tuple[tables.Table, pa.Table]]:
     """The rows of all tables. Raises ValueError or OverflowError for what its column cannot take."""
+    received = list(envelopes)
     found: dict[str, Columns] = {
-        name: {c.name: _Maps() if c.type == tables.ACTIONS else [] for c in table.columns}
+        name: {c.name: _Maps() if c.type == tables.ACTIONS else [] for c in table.columns[len(tables.ORIGIN) :]}
         for name, table in tables.TABLES.items()
     }
-    for envelope in envelopes:
+    owners: dict[str, list[int]] = {name: [] for name in found}
+    for number, envelope in enumerate(received):
         for name, add in _ADDERS.items():
-            columns = found[name]
-            if n := add(columns, envelope.message):
-                _origin(columns, envelope, n)
-    return [(table, _arrow(table, found[name])) for name, table in tables.TABLES.items()]
+            owners[name] += [number] * add(found[name], envelope.message)
+    origin = _origin(received)
+    return [(table, _arrow(table, origin, owners[name], found[name])) for name, table in tables.TABLES.items()]
 
 
-def _arrow(table: tables.Table, columns: Columns) -> pa.Table:
-    grown = ((columns[c.name], c) for c in table.columns)
-    arrays = [values.array() if isinstance(values, _Maps) else pa.array(values, c.type) for values, c in grown]
-    for column, array in zip(table.columns, arrays, strict=True):
-        if column.type == tables.MOMENT and len(array):
-            ends = pc.call_function("min_max", [array.cast(pa.int64())])
-            if (ends["min"].as_py() or 0) < 0 or (ends["max"].as_py() or 0) > _LAST_MS:
-                raise ValueError(f"{table.name}.{column.name} holds a time before 1970 or after 9999")
-    return pa.Table.from_arrays(arrays, schema=table.schema)
+def _arrow(table: tables.Table, origin: pa.RecordBatch, owners: Sequence[int], columns: Columns) -> pa.Table:
+    """`owners`: for each row, the row of `origin` that it starts with."""
+    rest = table.columns[len(tables.ORIGIN) :]
+    arrays = [_array(table.name, column, columns[column.name]) for column in rest]
+    return pa.Table.from_arrays([*origin.take(pa.array(owners, pa.int32())), *arrays], schema=table.schema)
 
 
-def _origin(columns: Columns, envelope: Envelope, n: int) -> None:
-    message = envelope.message
-    columns["account"] += [envelope.account] * n
-    columns["cluster"] += [message.cluster] * n
-    columns["cluster_id"] += [envelope.cluster_id] * n
-    columns["boot"] += [message.boot] * n
-    columns["seq"] += [message.seq] * n
-    columns["received_at"] += [int(envelope.received_at * 1000)] * n
-    columns["at"] += [message.made_at_ms] * n
+def _array(table: str, column: tables.Column, values: _Maps | list[Any]) -> pa.Array:
+    array = values.array() if isinstance(values, _Maps) else pa.array(values, column.type)
+    if column.type == tables.MOMENT and len(array):
+        ends = pc.call_function("min_max", [array.cast(pa.int64())])
+        if (ends["min"].as_py() or 0) < 0 or (ends["max"].as_py() or 0) > _LAST_MS:
+            raise ValueError(f"{table}.{column.name} holds a time before 1970 or after 9999")
+    return array
+
+
+def _origin(envelopes: Sequence[Envelope]) -> pa.RecordBatch:
+    """What the rows of each message start with, a row a message."""
+    values: Columns = {
+        "account": [e.account for e in envelopes],
+        "cluster": [e.message.cluster for e in envelopes],
+        "cluster_id": [e.cluster_id for e in envelopes],
+        "boot": [e.message.boot for e in envelopes],
+        "seq": [e.message.seq for e in envelopes],
+        "received_at": [int(e.received_at * 1000) for e in envelopes],
+        "at": [e.message.made_at_ms for e in envelopes],
+    }
+    arrays = [_array("every table", column, values[column.name]) for column in tables.ORIGIN]
+    return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in tables.ORIGIN])
 
 
 def _clusters(columns: Columns, message: wire.Message) -> int:

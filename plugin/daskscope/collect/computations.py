@@ -69,8 +69,7 @@ class ComputationReader:
         for live in grown:
             if len(live.computation.groups) != live.n_groups:
                 live.n_groups = len(live.computation.groups)
-                for group in live.computation.groups:
-                    self._groups.track(group, live.no)
+                self._groups.track(live.computation.groups, live.no)
 
     def read(self, now_s: float) -> tuple[list[wire.Computation], list[wire.Code]]:
         """Snapshots of the computations that changed, and code not sent before. Called after the groups were read."""

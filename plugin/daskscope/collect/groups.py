@@ -3,15 +3,20 @@
 `scheduler.task_groups` forgets a group with its last task, so groups are found through the computations that made them
 (`Computation.groups` keeps them) and, for those that no computation made (scatter), at the young end of `task_groups`.
 
-One read costs what is active plus a bounded slice of what has settled: a settled group may come to life again, when a
-later graph adds tasks under the same name or when a worker is lost with its results.
+One read looks at a bounded number of groups, in turns: of those with unfinished tasks, and of settled ones, for these
+may come to life again, when a later graph adds tasks under the same name or when a worker is lost with its results. Of
+those that changed it tells a bounded number. The rest waits for the next read: it is held here, so that nothing is lost
+when the scheduler forgets it meanwhile, and the running totals catch up.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import count, islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from distributed.utils import key_split_group
 
@@ -22,22 +27,29 @@ if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import TaskGroup
 
-SETTLED_PER_READ = 500
-"""So many settled groups are looked at again in one read; with more of them, a change shows some reads later."""
+SNAPSHOTS_PER_READ = 1_000
+"""So many groups are told in one read, or a tenth of those not told yet, lest these become more and more."""
+ACTIVE_PER_READ, SETTLED_PER_READ = 3_000, 500
+"""So many groups with and without unfinished tasks are looked at in one read; with more, a change shows some reads
+later."""
 MAX_TYPES = 20
 """Type names per group; a group rarely has more than one."""
 
+T = TypeVar("T")
+
 _STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
+_counts = itemgetter(*_STATES)
+_unfinished = itemgetter("waiting", "no-worker", "queued", "processing")
 
 
 class Tracked:
     """What is remembered of a group between two reads."""
 
-    __slots__ = ("action_us", "computation", "done", "fingerprint", "n_tasks", "no")
+    __slots__ = ("action_us", "computation", "done", "n_tasks", "no", "seen")
 
     def __init__(self, no: int, computation: int | None) -> None:
         self.no, self.computation = no, computation
-        self.fingerprint = 0
+        self.seen: tuple[Any, ...] = ()
         self.done = False
         self.n_tasks = 0
         self.action_us: dict[str, int] = {}
@@ -56,14 +68,18 @@ class Progress:
 
 
 class GroupReader:
-    """Reads groups and keeps running totals over all it ever saw."""
+    """Reads groups and keeps running totals over all it ever read."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._tracked: dict[TaskGroup, Tracked] = {}
+        self._numbers: dict[TaskGroup, int] = {}
         self._named: dict[str, TaskGroup] = {}
-        self._active: dict[TaskGroup, None] = {}
-        self._settled: deque[TaskGroup] = deque()
+        # Each group that is followed stands in one of these three.
+        self._unread: dict[TaskGroup, int | None] = {}
+        self._active: deque[tuple[TaskGroup, Tracked]] = deque()
+        self._settled: deque[tuple[TaskGroup, Tracked]] = deque()
+        self.behind = False
+        """Whether the last read left changes for the next."""
         self.n_groups = 0
         self.n_tasks = 0
         self.action_us: dict[str, int] = {}
@@ -71,88 +87,95 @@ class GroupReader:
 
     @property
     def n_active(self) -> int:
-        return len(self._active)
+        return len(self._unread) + len(self._active)
 
     def number(self, key: Key) -> int | None:
         """Number of a task's group, also when the scheduler has forgotten both since the last read."""
         task = self._scheduler.tasks.get(key)
         group = self._named.get(key_split_group(key)) if task is None else task.group
-        tracked = None if group is None else self._tracked.get(group)
-        return None if tracked is None else tracked.no
+        return None if group is None else self._numbers.get(group)
 
-    def track(self, group: TaskGroup, computation: int | None) -> None:
-        """Follow a group from now on; one that is followed already keeps its number and computation."""
-        if group in self._tracked:
-            return
-        self._tracked[group] = Tracked(self.n_groups, computation)
-        self._named[group.name] = group
-        self._active[group] = None
-        self.n_groups += 1
+    def track(self, groups: Iterable[TaskGroup], computation: int | None) -> None:
+        """Follow groups from now on; one that is followed already keeps its number and computation."""
+        fresh = [group for group in groups if group not in self._numbers]
+        self._numbers.update(zip(fresh, count(self.n_groups)))
+        self._named.update(zip([group.name for group in fresh], fresh, strict=True))
+        self._unread.update(dict.fromkeys(fresh, computation))
+        self.n_groups += len(fresh)
         if computation is not None:
             progress = self.progress[computation]
-            progress.n_open += 1
-            progress.n_followed += 1
+            progress.n_open += len(fresh)
+            progress.n_followed += len(fresh)
 
     def track_others(self, first_new: int) -> None:
         """Follow young groups that no computation made; the walk ends at the first that was known before
         `first_new`."""
         fresh: list[TaskGroup] = []
         for group in reversed(self._scheduler.task_groups.values()):
-            tracked = self._tracked.get(group)
-            if tracked is None:
+            number = self._numbers.get(group)
+            if number is None:
                 fresh.append(group)
-            elif tracked.no < first_new:
+            elif number < first_new:
                 break
-        for group in reversed(fresh):
-            self.track(group, None)
+        self.track(reversed(fresh), None)
 
     def resend(self) -> None:
         """Take all that is still followed as changed: a message with snapshots was lost."""
-        for tracked in self._tracked.values():
-            tracked.fingerprint = 0
+        for _, tracked in [*self._active, *self._settled]:
+            tracked.seen = ()
 
-    def read(self) -> wire.Groups:
-        """Snapshots of the groups that changed since they were last read."""
-        settled = [self._settled.popleft() for _ in range(min(SETTLED_PER_READ, len(self._settled)))]
-        changed: dict[TaskGroup, Tracked] = {}
-        for group in [*self._active, *settled]:
-            tracked = self._tracked[group]
-            fingerprint = _fingerprint(group)
-            if fingerprint != tracked.fingerprint:
-                tracked.fingerprint = fingerprint
-                changed[group] = tracked
-                self._take(group, tracked)
-        columns = self._columns(changed)
-        for group in [*self._active, *settled]:
-            self._keep(group, self._tracked[group])
+    def read(self, *, last: bool = False) -> wire.Groups:
+        """Snapshots of groups that changed since they were last read, as many as fit; `behind` tells of more.
+
+        `last`: look at every group, for no later read will.
+        """
+        self.behind = False
+        room = max(SNAPSHOTS_PER_READ, len(self._unread) // 10)
+        fresh = [(group, self._unread.pop(group)) for group in list(islice(self._unread, room))]
+        changed = [(group, Tracked(self._numbers[group], computation), _look(group)) for group, computation in fresh]
+        alive = self._scheduler.task_groups.get
+        for queue, limit in (self._active, ACTIVE_PER_READ), (self._settled, SETTLED_PER_READ):
+            for followed in _first(queue, len(queue) if last else limit):
+                group, tracked = followed
+                seen = _look(group)
+                if seen == tracked.seen and alive(group.name) is group:
+                    queue.append(followed)
+                elif len(changed) < room:
+                    changed.append((group, tracked, seen))
+                else:
+                    self._active.appendleft(followed)
+                    self.behind = True
+        self.behind = self.behind or bool(self._unread)
+        for group, tracked, seen in changed:
+            self._take(group, tracked, seen)
+        columns = self._columns([group for group, _, _ in changed], [tracked for _, tracked, _ in changed])
+        for group, tracked, _ in changed:
+            self._keep(group, tracked)
         return columns
 
-    def _take(self, group: TaskGroup, tracked: Tracked) -> None:
+    def _take(self, group: TaskGroup, tracked: Tracked, seen: tuple[Any, ...]) -> None:
         """Move a changed group's figures into the running totals."""
-        was_done, tracked.done = tracked.done, group.done
-        self.n_tasks += len(group) - tracked.n_tasks
-        tracked.n_tasks = len(group)
-        action_us = {action: round(seconds * 1e6) for action, seconds in group.all_durations.items()}
-        for action, spent_us in action_us.items():
-            grown_us = spent_us - tracked.action_us.get(action, 0)
-            self.action_us[action] = self.action_us.get(action, 0) + grown_us
-        tracked.action_us = action_us
+        n_tasks, done = len(group), not any(_unfinished(group.states))
+        self.n_tasks += n_tasks - tracked.n_tasks
+        if group.duration:
+            action_us = {action: round(seconds * 1e6) for action, seconds in group.all_durations.items()}
+            for action, spent_us in action_us.items():
+                grown_us = spent_us - tracked.action_us.get(action, 0)
+                self.action_us[action] = self.action_us.get(action, 0) + grown_us
+            tracked.action_us = action_us
         if tracked.computation is not None:
             progress = self.progress[tracked.computation]
-            progress.n_open += was_done - tracked.done
+            progress.n_open += tracked.done - done
             progress.stop_s = max(progress.stop_s, group.stop)
+        tracked.seen, tracked.n_tasks, tracked.done = seen, n_tasks, done
 
     def _keep(self, group: TaskGroup, tracked: Tracked) -> None:
-        alive = self._scheduler.task_groups.get(group.name) is group
-        if alive and not tracked.done:
-            self._active[group] = None
-            return
-        self._active.pop(group, None)
-        if alive:
-            self._settled.append(group)
+        """Put a group that was just read where the next reads find it."""
+        if self._scheduler.task_groups.get(group.name) is group:
+            (self._settled if tracked.done else self._active).append((group, tracked))
             return
         # The scheduler has forgotten it: what was read just now is the last there is to read.
-        del self._tracked[group]
+        del self._numbers[group]
         if self._named.get(group.name) is group:
             del self._named[group.name]
         if tracked.computation is not None:
@@ -160,28 +183,32 @@ class GroupReader:
             progress.n_open -= not tracked.done
             progress.n_followed -= 1
 
-    def _columns(self, changed: dict[TaskGroup, Tracked]) -> wire.Groups:
-        columns = wire.Groups()
-        actions = sorted({action for tracked in changed.values() for action in tracked.action_us})
-        columns.action_us = {a: [tracked.action_us.get(a, 0) for tracked in changed.values()] for a in actions}
-        states = {state: [group.states.get(state, 0) for group in changed] for state in _STATES}
-        columns.states = {state: column for state, column in states.items() if any(column)}
-        for group, tracked in changed.items():
-            columns.no.append(tracked.no)
-            columns.name.append(group.name)
-            columns.prefix.append(group.prefix.name)
-            columns.computation.append(tracked.computation)
-            columns.span.append(group.span_id)
-            columns.start_ms.append(round(group.start * 1e3) if group.start else None)
-            columns.stop_ms.append(round(group.stop * 1e3) if group.stop else None)
-            columns.n_tasks.append(tracked.n_tasks)
-            columns.nbytes.append(group.nbytes_total)
-            known = (self._tracked.get(dependency) for dependency in group.dependencies)
-            columns.dependencies.append(sorted(other.no for other in known if other))
-            columns.types.append(sorted(group.types)[:MAX_TYPES])
-        return columns
+    def _columns(self, groups: list[TaskGroup], tracked: list[Tracked]) -> wire.Groups:
+        numbers = self._numbers
+        actions = sorted({action for t in tracked for action in t.action_us})
+        states = zip(_STATES, zip(*[_counts(g.states) for g in groups], strict=True), strict=False)
+        return wire.Groups(
+            no=[t.no for t in tracked],
+            name=[str(g.name) for g in groups],  # the first part of a key, whatever type a user gave it
+            prefix=[g.prefix.name for g in groups],
+            computation=[t.computation for t in tracked],
+            span=[g.span_id for g in groups],
+            start_ms=[round(g.start * 1e3) if g.start else None for g in groups],
+            stop_ms=[round(g.stop * 1e3) if g.stop else None for g in groups],
+            n_tasks=[t.n_tasks for t in tracked],
+            nbytes=[g.nbytes_total for g in groups],
+            states={state: list(column) for state, column in states if any(column)},
+            action_us={action: [t.action_us.get(action, 0) for t in tracked] for action in actions},
+            dependencies=[sorted([numbers[d] for d in g.dependencies if d in numbers]) for g in groups],
+            types=[sorted(g.types)[:MAX_TYPES] for g in groups],
+        )
 
 
-def _fingerprint(group: TaskGroup) -> int:
-    """Differs, but for a chance of 2^-61, whenever anything that is sent of a group differs; never 0."""
-    return hash((len(group), group.nbytes_total, group.duration, group.stop, *group.states.values())) or 1
+def _first(queue: deque[T], n: int) -> list[T]:
+    """Take up to `n` out of a queue."""
+    return [queue.popleft() for _ in range(min(n, len(queue)))]
+
+
+def _look(group: TaskGroup) -> tuple[Any, ...]:
+    """Differs whenever anything that is sent of a group differs, and costs little."""
+    return (group.nbytes_total, group.duration, group.stop, *_counts(group.states))

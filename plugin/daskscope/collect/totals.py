@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import WorkerState
 
+MAX_BYTES = 1 << 50
+"""More than any worker has: with a sum of 8,000 such the message would be refused."""
+
 
 class TotalsReader:
     """Reads gauges in O(workers + prefixes) and integrates threads over time."""
@@ -25,13 +28,13 @@ class TotalsReader:
 
     def read(self, workers: wire.Workers, now_s: float) -> wire.Totals:
         scheduler = self._scheduler
-        limits = sum(state.memory_limit or 0 for state in scheduler.workers.values())
-        memory_bytes = managed_bytes = spilled_bytes = held_bytes = processing = 0
+        memory_bytes = managed_bytes = spilled_bytes = limit_bytes = held_bytes = processing = 0
         for state in scheduler.workers.values():
             process, managed, spilled = _memory(state)
             memory_bytes += process
             managed_bytes += managed
             spilled_bytes += spilled
+            limit_bytes += state.memory_limit or 0
             held_bytes += state.nbytes
             processing += len(state.processing)
         waiting = in_memory = erred = 0
@@ -52,7 +55,7 @@ class TotalsReader:
             memory_bytes=memory_bytes,
             managed_bytes=managed_bytes,
             spilled_bytes=spilled_bytes,
-            memory_limit_bytes=limits,
+            memory_limit_bytes=limit_bytes,
             waiting=waiting,
             queued=len(scheduler.queued),
             no_worker=len(scheduler.unrunnable),
@@ -85,9 +88,13 @@ class TotalsReader:
 
 
 def _memory(state: WorkerState) -> tuple[int, int, int]:
-    """Bytes of the process, managed and spilled; zeros for a worker whose metrics do not say it in numbers."""
+    """Bytes of the process, managed and spilled, as `WorkerState.memory` tells them; zeros for a worker whose metrics
+    do not say it in numbers that a column holds."""
+    metrics = state.metrics
     try:
-        memory = state.memory
-        return int(memory.process), int(memory.managed), int(memory.spilled)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        process, spilled = metrics["memory"], metrics["spilled_bytes"]
+        managed = min(process, max(0, state.nbytes - spilled["memory"]))
+        process, managed, disk = int(process), int(managed), int(spilled["disk"])
+    except (KeyError, TypeError, ValueError, OverflowError):
         return 0, 0, 0
+    return (process, managed, disk) if 0 <= process <= MAX_BYTES and 0 <= disk <= MAX_BYTES else (0, 0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from daskscope import wire
@@ -16,39 +17,51 @@ MAX_WHOLE = (1 << 31) - 1
 
 def read_workers(scheduler: Scheduler) -> wire.Workers:
     """One entry per connected worker. A metric that a worker did not send, or not as a number, is 0."""
-    columns = wire.Workers()
-    for state in scheduler.workers.values():
-        metrics: dict[str, Any] = state.metrics
-        counts = _mapping(metrics.get("task_counts"))
-        network = _mapping(metrics.get("host_net_io"))
-        disk = _mapping(metrics.get("host_disk_io"))
-        spilled = _mapping(metrics.get("spilled_bytes"))
-        columns.address.append(state.address)
-        columns.name.append(str(state.name))
-        columns.status.append(state.status.name)
-        columns.n_threads.append(state.nthreads)
-        columns.memory_limit_mib.append(_whole(state.memory_limit, MIB))
-        columns.memory_mib.append(_whole(metrics.get("memory"), MIB))
-        columns.managed_mib.append(_whole(metrics.get("managed_bytes"), MIB))
-        columns.spilled_mib.append(_whole(spilled.get("disk"), MIB))
-        columns.cpu_pct.append(_whole(metrics.get("cpu")))
-        columns.executing.append(_whole(counts.get("executing")))
-        columns.ready.append(_whole(counts.get("ready")))
-        columns.in_memory.append(_whole(counts.get("memory")))
-        columns.net_read_kib_s.append(_whole(network.get("read_bps"), KIB))
-        columns.net_write_kib_s.append(_whole(network.get("write_bps"), KIB))
-        columns.disk_read_kib_s.append(_whole(disk.get("read_bps"), KIB))
-        columns.disk_write_kib_s.append(_whole(disk.get("write_bps"), KIB))
-        columns.loop_interval_ms.append(_whole(metrics.get("event_loop_interval"), 1e-3))
-    return columns
+    states = list(scheduler.workers.values())
+    metrics: list[dict[str, Any]] = [state.metrics for state in states]
+    return wire.Workers(
+        address=[state.address for state in states],
+        name=[str(state.name) for state in states],
+        status=[state.status.name for state in states],
+        n_threads=[state.nthreads for state in states],
+        memory_limit_mib=_wholes([state.memory_limit for state in states], MIB),
+        memory_mib=_wholes([each.get("memory", 0) for each in metrics], MIB),
+        managed_mib=_wholes([each.get("managed_bytes", 0) for each in metrics], MIB),
+        spilled_mib=_wholes(_inner(metrics, "spilled_bytes", "disk"), MIB),
+        cpu_pct=_wholes([each.get("cpu", 0) for each in metrics]),
+        executing=_wholes(_inner(metrics, "task_counts", "executing")),
+        ready=_wholes(_inner(metrics, "task_counts", "ready")),
+        in_memory=_wholes(_inner(metrics, "task_counts", "memory")),
+        net_read_kib_s=_wholes(_inner(metrics, "host_net_io", "read_bps"), KIB),
+        net_write_kib_s=_wholes(_inner(metrics, "host_net_io", "write_bps"), KIB),
+        disk_read_kib_s=_wholes(_inner(metrics, "host_disk_io", "read_bps"), KIB),
+        disk_write_kib_s=_wholes(_inner(metrics, "host_disk_io", "write_bps"), KIB),
+        loop_interval_ms=_wholes([each.get("event_loop_interval", 0) for each in metrics], 1e-3),
+    )
 
 
-def _mapping(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _inner(metrics: Sequence[dict[str, Any]], name: str, key: str) -> list[Any]:
+    """What stands under `key` of each worker's metric `name`; 0 where that is missing or no mapping."""
+    try:
+        return [each[name].get(key, 0) for each in metrics]
+    except (KeyError, AttributeError):
+        found = [each.get(name) for each in metrics]
+        return [inner.get(key, 0) if isinstance(inner, dict) else 0 for inner in found]
 
 
-def _whole(value: object, unit: float = 1) -> int:
-    """`value` in whole units; 0 for what is no finite number, for users may put anything into worker metrics."""
+def _wholes(values: Sequence[Any], unit: float = 1) -> list[int]:
+    """`values` in whole units. Users may put anything into worker metrics: where one did, each value is looked at."""
+    try:
+        wholes = list(map(float.__round__, [value / unit for value in values]))
+        if min(wholes, default=0) >= -MAX_WHOLE and max(wholes, default=0) <= MAX_WHOLE:
+            return wholes
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return [_whole(value, unit) for value in values]
+
+
+def _whole(value: object, unit: float) -> int:
+    """`value` in whole units; 0 for what is no finite number."""
     try:
         whole = round(value / unit)  # type: ignore[operator]  # decided by trying: it costs least on the usual path
     except (TypeError, ValueError, OverflowError):

@@ -86,9 +86,10 @@ def drain(world: Adapters) -> Callable[[], dict[str, Any]]:
 def post(token: Callable[..., str]) -> Callable[..., dict[str, Any]]:
     """POST of a message to the `ingest` function."""
     from daskscope import wire
+    from daskscope.compression import compress
 
     def send(posted: wire.Message, authorization: str | None = None, account: str = "acme") -> dict[str, Any]:
-        body, encoding = wire.compress(wire.encode(posted))
+        body, encoding = compress(wire.encode(posted))
         headers = {"authorization": authorization or token("ingest", account=account), "content-encoding": encoding}
         return ingest.handler(event("POST", wire.PATH, headers, body), None)
 

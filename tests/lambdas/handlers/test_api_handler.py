@@ -1,12 +1,13 @@
 import json
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from daskscope import wire
+from daskscope.testing import CLUSTER, exception, groups, identity, message
 from daskscope.testing import event as happened
-from daskscope.testing import exception, groups, identity, message
 from daskscope_lambdas.ports import StoreError
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import Adapters
@@ -48,7 +49,7 @@ def test_whoami_needs_any_token(get: Get, token: Token):
     assert refused(get("/api/v1/whoami")) == (401, "not-logged-in")
 
 
-@pytest.mark.parametrize("reference", ["1", "Scheduler-00000000-0000-0000-0000-000000000001", "0" * 31 + "1"])
+@pytest.mark.parametrize("reference", ["1", f"Scheduler-{UUID(CLUSTER)}", CLUSTER])
 def test_a_cluster_by_whatever_one_has_of_it(get: Get, token: Token, full: None, reference: str):
     found = body(get(f"/api/v1/acme/clusters/{reference}", token("read")))
     assert (found["id"], found["name"], found["lost"]) == (1, "demo", {"buffer": 2})

@@ -80,7 +80,7 @@ def test_pages_have_no_inline_script_or_style_and_no_absolute_link(get: Get, pos
 
 
 def test_by_scheduler_waits_and_then_leads_to_the_cluster(get: Get, post: Post, local: None):
-    dashed = "00000000-0000-0000-0000-000000000001"
+    dashed = "5e0cb1a9-4f7d-4c2e-9ab8-3d6f12e7c5d0"
     waiting = get(f"/c/Scheduler-{dashed}")
     assert waiting["statusCode"] == 404
     assert 'http-equiv="refresh"' in waiting["body"]

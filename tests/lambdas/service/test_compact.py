@@ -13,18 +13,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from daskscope import wire
-from daskscope.testing import event, exception, groups
+from daskscope.testing import CLUSTER, event, exception, groups
 from daskscope_lambdas.ports import Conflict, Missing, ObjectStore, StoreError
 from daskscope_lambdas.service import compact
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.testing import FakeClock
 from daskscope_query import layout
-from tests.query.lake_rig import CLUSTER, DAY, DAY_S, START, LakeRig, MemorySeals, envelope
+from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, MemorySeals, envelope
 
 TOMORROW = DAY + timedelta(1)
 OVER = START + 18 * 3600 + 1
 """Two hours past the midnight that ends DAY."""
-OTHER = "0" * 31 + "2"
+OTHER = "f" * 31 + "2"
 
 
 def compactor(rig: LakeRig, clock: FakeClock, objects: ObjectStore | None = None) -> Compactor:

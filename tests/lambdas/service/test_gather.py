@@ -2,13 +2,13 @@ from datetime import timedelta
 
 import pytest
 
-from daskscope.testing import event
+from daskscope.testing import CLUSTER, event
 from daskscope_lambdas.ports import StoreError
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.service.gather import FAN_IN, Gatherer
 from daskscope_lambdas.testing import FakeClock
 from daskscope_query import layout
-from tests.query.lake_rig import CLUSTER, DAY, DAY_S, START, LakeRig, envelope
+from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, envelope
 
 
 def gatherer(rig: LakeRig, clock: FakeClock) -> Gatherer:

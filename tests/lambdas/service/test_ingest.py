@@ -4,6 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from daskscope import wire
+from daskscope.compression import MAX_MESSAGE_BYTES, compress
 from daskscope.errors import BadMessage, NotFound, TooLarge, UnknownVersion
 from daskscope.testing import START_MS, identity, message
 from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Clusters, StoreError
@@ -22,7 +23,7 @@ def ingest(adapters: Adapters) -> Ingest:
 
 
 def post(ingest: Ingest, posted: wire.Message, account: str = "acme") -> wire.Reply:
-    return ingest.take(account, *wire.compress(wire.encode(posted)))
+    return ingest.take(account, *compress(wire.encode(posted)))
 
 
 def queued(adapters: Adapters) -> list[Envelope]:
@@ -148,7 +149,7 @@ def _version(posted: wire.Message) -> bytes:
         (lambda: (b"not json", None), BadMessage),
         (lambda: (b"not zstd", "zstd"), BadMessage),
         (lambda: (_version(message()), None), UnknownVersion),
-        (lambda: wire.compress(b" " * (wire.MAX_MESSAGE_BYTES + 1)), TooLarge),
+        (lambda: compress(b" " * (MAX_MESSAGE_BYTES + 1)), TooLarge),
     ],
 )
 def test_a_bad_body_is_refused(

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from daskscope import wire
-from daskscope.testing import START_MS, boot_at, event, exception, groups, identity, workers
+from daskscope.testing import CLUSTER, START_MS, boot_at, event, exception, groups, identity, workers
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.queries import Queries
 from daskscope_lambdas.testing import FakeClock
 from daskscope_query.lake import Lake, MovedError
-from tests.query.lake_rig import CLUSTER, DAY, DAY_S, START, LakeRig, envelope
+from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, envelope
 
 BOOT = boot_at(START_MS)
 OTHER = "0" * 31 + "2"
@@ -120,7 +120,7 @@ def test_events_and_workers_and_samples(rig: LakeRig, queries: Queries) -> None:
     newest, oldest = queries.events(row(), 10, 0).rows
     assert (newest["topic"], newest["time"], newest["worker"]) == ("stealing", at(2_000), None)
     assert set(oldest) == {"cluster_id", "scheduler_id", "time", "topic", "action", "worker", "detail"}
-    assert oldest["scheduler_id"] == "Scheduler-00000000-0000-0000-0000-000000000001"
+    assert oldest["scheduler_id"] == "Scheduler-5e0cb1a9-4f7d-4c2e-9ab8-3d6f12e7c5d0"
     stays, left = queries.workers(row()).rows
     assert (stays["status"], stays["memory"], stays["peak_memory"]) == ("running", 1 << 20, 512 << 20)
     assert (left["status"], left["last"]) == ("left", at(0))

@@ -6,12 +6,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from daskscope import wire
-from daskscope.testing import START_MS, event, exception, groups, identity, message, workers
+from daskscope.testing import CLUSTER, START_MS, event, exception, groups, identity, message, workers
 from daskscope_lambdas.service.envelope import pack, unpack
 from daskscope_lambdas.service.write import to_rows
 from daskscope_query import layout
 from daskscope_query.tables import TABLES, VERSION
-from tests.query.lake_rig import CLUSTER, DAY, DAY_S, START, LakeRig, envelope
+from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, envelope
 
 YESTERDAY, TOMORROW = DAY - timedelta(1), DAY + timedelta(1)
 

@@ -47,7 +47,7 @@ async def test_a_group_that_was_forgotten_between_two_reads_is_told(cluster: Clu
     assert (row["n_tasks"], row["states"]) == (7, {"forgotten": 7})
     assert row["action_us"]["compute"] > 0
     assert message.totals.n_tasks == 7
-    assert look.watch._groups._tracked == {}, "and nothing of it stays in memory"
+    assert look.watch._groups._numbers == look.watch._groups._named == {}, "and nothing of it stays in memory"
     assert group_rows(look()) == []
 
 
@@ -68,7 +68,7 @@ async def test_300_short_graphs_between_two_reads_are_all_counted(cluster: Clust
     assert message.totals.action_us["compute"] == sum(message.groups.action_us["compute"])
     look()
     assert len(look.watch._computations._live) == 1, "only the last one can still grow"
-    assert look.watch._groups._tracked == {}
+    assert look.watch._groups._numbers == look.watch._groups._named == {}
 
 
 async def test_a_group_whose_tasks_all_failed_has_no_times_and_its_computation_stops(cluster: Cluster) -> None:
@@ -132,6 +132,16 @@ async def test_keys_that_are_tuples_and_texts_in_one_graph(cluster: Cluster) -> 
     assert names == {"block-a1b2c3": ("block", 2), "plain": ("plain", 1), "bad": ("bad", 1)}
     (family,) = message.exceptions
     assert (family.key, family.prefix, family.count) == ("('bad', 7)", "bad", 1)
+
+
+async def test_keys_that_do_not_start_with_a_text(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    futures = [cluster.client.submit(boom, 1, key=(7, 2)), cluster.client.submit(inc, 1, key=(("a", "b"), 2))]
+    await cluster.client.gather(futures, errors="skip")
+    message = look()
+    assert {row["name"] for row in group_rows(message)} == {"7", "('a', 'b')"}
+    (family,) = message.exceptions
+    assert family.group == next(row["no"] for row in group_rows(message) if row["name"] == "7")
 
 
 async def test_scatter_makes_a_group_without_a_computation(cluster: Cluster) -> None:
@@ -213,6 +223,80 @@ async def test_many_settled_groups_are_looked_at_in_turns(cluster: Cluster, monk
     told = [reader.read().no for _ in range(4)]
     assert [len(numbers) for numbers in told] == [2, 2, 1, 0]
     assert sorted(number for numbers in told for number in numbers) == [0, 1, 2, 3, 4]
+
+
+async def test_more_changes_than_fit_wait_their_turn_and_none_is_lost(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither those forgotten before they were told, nor those that change again behind others."""
+    monkeypatch.setattr(module, "SNAPSHOTS_PER_READ", 2)
+    look = await look_at(cluster.scheduler)
+    futures = [cluster.client.submit(inc, n, key=f"g{n}") for n in range(5)]
+    await cluster.client.gather(futures)
+    first = look()
+    assert (len(first.groups.no), first.totals.n_groups, first.totals.n_tasks) == (2, 5, 2)
+    assert first.computations[0].stop_ms is None, "not before all of its groups were read"
+    assert look.watch._groups.behind
+    del futures
+    await forgotten(cluster)
+    rest = [look() for _ in range(4)]
+    assert [len(message.groups.no) for message in rest] == [2, 2, 1, 0]
+    assert not look.watch._groups.behind
+    assert sorted(number for message in [first, *rest] for number in message.groups.no) == [0, 0, 1, 1, 2, 3, 4]
+    latest = {row["no"]: row["states"] for message in [first, *rest] for row in group_rows(message)}
+    assert latest == {number: {"forgotten": 1} for number in range(5)}
+    assert rest[-1].totals.n_tasks == 5
+    compute_us = {row["no"]: row["action_us"]["compute"] for m in [first, *rest] for row in group_rows(m)}
+    assert rest[-1].totals.action_us["compute"] == sum(compute_us.values())
+    assert look.watch._groups._numbers == look.watch._groups._named == {}
+
+
+async def test_a_backlog_shrinks_however_large(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SNAPSHOTS_PER_READ", 1)
+    reader = GroupReader(cluster.scheduler)
+    futures = [cluster.client.submit(inc, n, key=f"g{n}") for n in range(40)]
+    await cluster.client.gather(futures)
+    reader.track_others(0)
+    assert [len(reader.read().no) for _ in range(4)] == [4, 3, 3, 3], "a tenth of what is left"
+
+
+async def test_many_unfinished_groups_are_looked_at_in_turns(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ACTIVE_PER_READ", 2)
+    reader = GroupReader(cluster.scheduler)
+    gate = await Event("gate")
+    futures = [cluster.client.submit(wait_for, "gate", key=f"g{n}") for n in range(5)]
+    await until(lambda: len(cluster.scheduler.tasks) == 5)
+    reader.track_others(0)
+    assert len(reader.read().no) == 5
+    assert reader.read().no == []
+    await gate.set()
+    await cluster.client.gather(futures)
+    told = [number for _ in range(3) for number in reader.read().no]
+    assert sorted(told) == [0, 1, 2, 3, 4]
+
+
+async def test_the_last_read_looks_at_every_group(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SETTLED_PER_READ", 1)
+    reader = GroupReader(cluster.scheduler)
+    futures = [cluster.client.submit(inc, n, key=f"g{n}") for n in range(5)]
+    await cluster.client.gather(futures)
+    reader.track_others(0)
+    reader.read()
+    del futures
+    await forgotten(cluster)
+    assert len(reader.read(last=True).no) == 5
+    assert not reader.behind
+
+
+async def test_groups_that_a_restart_threw_away_are_let_go(cluster: Cluster) -> None:
+    reader = GroupReader(cluster.scheduler)
+    futures = cluster.client.map(inc, range(3))
+    await cluster.client.gather(futures)
+    reader.track_others(0)
+    reader.read()
+    cluster.scheduler.task_groups.clear()
+    reader.read()
+    assert reader._numbers == reader._named == {}
 
 
 async def test_after_resend_what_is_alive_is_told_again(cluster: Cluster) -> None:

@@ -66,6 +66,33 @@ async def test_memory_and_its_peak(cluster: Cluster) -> None:
     assert (low.n_workers, low.peak_workers) == (0, 1)
 
 
+async def test_memory_is_what_dask_says_of_the_cluster(cluster: Cluster) -> None:
+    state = cluster.scheduler.workers[cluster.workers[0].address]
+    kept = await cluster.client.scatter(b"x" * 1000)
+    await until(lambda: state.metrics.get("memory") and state.nbytes)
+    cluster.scheduler.periodic_callbacks.clear()
+    read = TotalsReader(cluster.scheduler).read
+    for spilled in ({"memory": 0, "disk": 0}, {"memory": 400, "disk": 300}, {"memory": 10**6, "disk": 7}):
+        for process in (state.metrics["memory"], 500):
+            state.metrics |= {"spilled_bytes": spilled, "memory": process}
+            totals, memory = read(wire.Workers(), 1.0), cluster.scheduler.memory
+            assert (totals.memory_bytes, totals.managed_bytes, totals.spilled_bytes) == (
+                memory.process, memory.managed, memory.spilled,
+            )  # fmt: skip
+    del kept
+
+
+@pytest.mark.parametrize("odd", [10**400, 1e300, float("inf"), float("nan"), -5, "much", None])
+async def test_memory_that_no_worker_has_counts_as_none(cluster: Cluster, odd: object) -> None:
+    look = await look_at(cluster.scheduler)
+    state = cluster.scheduler.workers[cluster.workers[0].address]
+    for metrics in ({"memory": odd, "spilled_bytes": {"memory": 0, "disk": 0}},
+                    {"memory": 1 << 20, "spilled_bytes": {"memory": 0, "disk": odd}}):  # fmt: skip
+        state.metrics = metrics
+        totals = look().totals
+        assert (totals.memory_bytes, totals.spilled_bytes) == (0, 0)
+
+
 async def test_idle_since_and_its_timeout() -> None:
     async with running(0, idle_timeout="1 hour") as cluster:
         cluster.scheduler.check_idle()
