@@ -279,17 +279,37 @@ def decode(plain: bytes) -> Message:
     try:
         message = msgspec.json.decode(plain, type=Message)
     except msgspec.ValidationError as error:
+        _check_version(_claimed_version(plain))  # another version may differ in anything: then that is what to say
         text, _, place = str(error).partition(" - at `")
         raise BadMessage(f"The message does not keep to format {VERSION}: {text}.", place.rstrip("`") or "$") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadMessage(f"The message is not JSON: {error}.") from error
-    if not 1 <= message.v <= VERSION:
-        raise UnknownVersion(f"Message version {message.v} is unknown here: this server takes 1 to {VERSION}.", "$.v")
+    _check_version(message.v)
     if _LONG_NUMBER in plain.translate(_DIGITS):
         _check_integers(message, "$")
     _check_columns(message.workers, "workers")
     _check_columns(message.groups, "groups")
     return message
+
+
+@dataclass(slots=True)
+class _Claim:
+    v: int = VERSION
+
+
+def _claimed_version(plain: bytes) -> int:
+    """The version that a body says it is of; ours if it does not say."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(plain, type=_Claim).v
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return VERSION
+
+
+def _check_version(version: int) -> None:
+    if not 1 <= version <= VERSION:
+        raise UnknownVersion(f"Message version {version} is unknown here: this server takes 1 to {VERSION}.", "$.v")
 
 
 _DIGITS = bytes(ord("0") if chr(byte).isdecimal() else ord(" ") for byte in range(256))

@@ -160,6 +160,11 @@ def test_a_missing_field_is_named(name: str) -> None:
         wire.decode(json.dumps(tree).encode())
 
 
+def test_a_later_version_may_have_nothing_in_common_but_its_number() -> None:
+    with pytest.raises(UnknownVersion, match="version 2 is unknown here: this server takes 1 to 1"):
+        wire.decode(b'{"v": 2, "clusters": ["a"]}')
+
+
 @pytest.mark.parametrize("version", [2, 0, -1, 10**6])
 def test_another_version_is_unknown(version: int) -> None:
     with pytest.raises(UnknownVersion, match=str(version)) as caught:
