@@ -41,7 +41,7 @@ def command_names() -> list[str]:
 
 def cli_help() -> str:
     parts = [_help(scope, "daskscope", None)]
-    context = click.Context(scope, info_name="daskscope")
+    context = click.Context(scope, info_name="daskscope", help_option_names=scope.context_settings["help_option_names"])
     for name in command_names():
         command = scope.get_command(context, name)
         assert command is not None
@@ -50,7 +50,11 @@ def cli_help() -> str:
 
 
 def _help(command: click.Command, name: str, parent: click.Context | None) -> str:
-    context = click.Context(command, info_name=name, parent=parent, terminal_width=100, max_content_width=100)
+    # A context made by hand does not take the settings of its command, and click keeps the first names it meets.
+    names = scope.context_settings["help_option_names"]
+    context = click.Context(
+        command, info_name=name, parent=parent, terminal_width=100, max_content_width=100, help_option_names=names
+    )
     return "\n".join(f"    {line}".rstrip() for line in command.get_help(context).splitlines())
 
 

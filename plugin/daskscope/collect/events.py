@@ -30,16 +30,21 @@ class EventReader:
 
     def __init__(self, scheduler: Scheduler, allowed: Iterable[str]) -> None:
         self._scheduler = scheduler
-        self._allowed = frozenset(allowed)
+        self._allowed = frozenset(allowed) - {"all"}
         self._seen: dict[str, int] = {}
+        self._read_before = False
         self.n_events = 0
         self.lost = 0
 
     def read(self) -> list[wire.Event]:
-        """New events, oldest first within each topic."""
+        """New events, oldest first within each topic; the first time, all that Dask still has."""
         events: list[wire.Event] = []
+        first_time, seen = not self._read_before, self._seen
+        self._read_before, self._seen = True, {}
         for topic, count, messages in self._topics():
-            fresh = count - self._seen.get(topic, 0)
+            # What Dask had dropped before the watch began is not the watch's loss.
+            before = count - len(messages) if first_time else seen.get(topic, 0)
+            fresh = count - before if count >= before else count
             self._seen[topic] = count
             kept = min(fresh, len(messages))
             self.lost += fresh - kept if topic != "all" else 0
@@ -50,17 +55,16 @@ class EventReader:
         return events
 
     def _topics(self) -> Iterator[tuple[str, int, Any]]:
+        """Name, messages ever and messages kept of each topic to read: every worker and client has one of its own, so
+        unless all are wanted, they are looked up by name."""
+        old: Any = self._scheduler
         broker: Any = getattr(self._scheduler, "_broker", None)
-        if broker is not None:
-            topics = {name: (topic.count, topic.events) for name, topic in broker._topics.items()}
-        else:
-            old: Any = self._scheduler
-            topics = {name: (old.event_counts[name], messages) for name, messages in old.events.items()}
-        for name, (count, messages) in topics.items():
-            if name == "all" or name in self._allowed or "*" in self._allowed:
-                yield name, count, messages
-        # Topics of workers and clients that left are cleared by Dask; theirs go too, so that nothing grows here.
-        self._seen = {name: count for name, count in self._seen.items() if name in topics}
+        known: Any = old.events if broker is None else broker._topics
+        for name in list(known) if "*" in self._allowed else [n for n in ("all", *self._allowed) if n in known]:
+            if broker is None:
+                yield name, old.event_counts[name], known[name]
+            else:
+                yield name, known[name].count, known[name].events
 
     def _event(self, topic: str, at_s: float, message: Any) -> wire.Event | None:
         fields: Mapping[Any, Any] = message if isinstance(message, Mapping) else {"message": message}

@@ -98,6 +98,18 @@ async def test_an_overflown_topic_counts_what_was_lost() -> None:
             assert numbers == sorted(numbers)
 
 
+async def test_what_dask_dropped_before_the_watch_began_is_not_its_loss() -> None:
+    from tests.plugin.rig import running
+
+    with dask.config.set({"distributed.admin.low-level-log-length": 10}):
+        async with running(0) as cluster:
+            for n in range(25):
+                cluster.scheduler.log_event("mine", {"action": "step", "n": n})
+            reader = EventReader(cluster.scheduler, ["mine"])
+            assert [json.loads(event.detail)["n"] for event in reader.read()] == list(range(15, 25))
+            assert reader.lost == 0
+
+
 async def test_a_topic_that_dask_emptied_loses_nothing(cluster: Cluster) -> None:
     reader = EventReader(cluster.scheduler, ["mine"])
     cluster.scheduler.log_event("mine", {"action": "seen"})
