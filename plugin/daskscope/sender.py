@@ -28,6 +28,8 @@ BACKOFF_CAP_S = 60.0
 PROBE_S = 600.0
 """With a token that the server denies, one message is tried so often: somebody may mend it."""
 CLOSE_S = 5.0
+FAILING_CLOSE_S = 1.0
+"""With a server that failed the last time, closing waits only so long: it may hang rather than refuse."""
 CLOSING_TRIES = 2
 """When the scheduler closes, a server that fails so often in a row is given up at once: nobody waits for it."""
 QUIET_S = 60.0
@@ -42,6 +44,8 @@ class Parcel:
     name: str
     body: bytes
     encoding: Encoding
+    once: Counter[str]
+    """How much is in it that no later message tells again."""
 
 
 class Sender:
@@ -68,7 +72,7 @@ class Sender:
         self._quiet_until = 0.0
         self._pid = os.getpid()
         self.lost: Counter[str] = Counter()
-        """Messages dropped so far, by reason."""
+        """Messages dropped so far by reason, and the failed tasks (`exceptions`) and `events` that went with them."""
         self._thread = threading.Thread(target=self._run, name="daskscope-sender", daemon=True)
 
     def start(self) -> None:
@@ -81,8 +85,7 @@ class Sender:
         with self._wake:
             self._inbox.append(message)
             if len(self._inbox) > MAX_MESSAGES:
-                self._inbox.popleft()
-                self.lost["buffer-full"] += 1
+                self._count("buffer-full", _once(self._inbox.popleft()))
             self._wake.notify()
 
     def close(self, timeout_s: float = CLOSE_S) -> None:
@@ -91,6 +94,7 @@ class Sender:
             return
         with self._wake:
             self._closing = True
+            timeout_s = min(timeout_s, FAILING_CLOSE_S) if self._n_failures else timeout_s
             self._not_before, self._n_failures = 0.0, 0
             self._wake.notify()
         self._thread.join(timeout_s)
@@ -129,7 +133,7 @@ class Sender:
         except Exception as error:  # noqa: BLE001  # a fault of ours: the thread lives on, without this message
             if self._parcels and self._parcels[0] is parcel:
                 self._done(parcel)
-                self._drop("failed", f"{type(error).__name__}: {error}")
+                self._drop("failed", f"{type(error).__name__}: {error}", parcel.once)
             else:
                 self._warn("the server's answer could not be heeded: %s.", f"{type(error).__name__}: {error}")
 
@@ -140,19 +144,23 @@ class Sender:
         return max(self._not_before - self._monotonic(), 0.0)
 
     def _pack(self, message: wire.Message) -> None:
+        once: Counter[str] = Counter()
         try:
+            once = _once(message)
             body, encoding = compress(wire.encode(message))
-        except (ValueError, TypeError) as error:
-            self._drop("not-encodable", f"{type(error).__name__}: {error}")
+        except (ValueError, TypeError, AttributeError) as error:
+            self._drop("not-encodable", f"{type(error).__name__}: {error}", once)
             return
         if len(body) > wire.MAX_BODY_BYTES:
-            self._drop("too-large", f"{len(body)} bytes")
+            self._drop("too-large", f"{len(body)} bytes", once)
             return
-        self._parcels.append(Parcel(f"{message.cluster}-{message.boot}-{message.seq:08d}", body, encoding))
+        name = f"{message.cluster}-{message.boot}-{message.seq:08d}"
+        self._parcels.append(Parcel(name, body, encoding, once))
         self._n_bytes += len(body)
         while len(self._parcels) > MAX_MESSAGES or self._n_bytes > MAX_BYTES:
-            self._n_bytes -= len(self._parcels.popleft().body)
-            self.lost["buffer-full"] += 1
+            oldest = self._parcels.popleft()
+            self._n_bytes -= len(oldest.body)
+            self._count("buffer-full", oldest.once)
 
     def _settle(self, parcel: Parcel, outcome: Outcome) -> None:
         if outcome.verdict == "kept":
@@ -161,7 +169,7 @@ class Sender:
                 self._on_reply(outcome.reply)
         elif outcome.verdict == "refused":
             self._done(parcel)
-            self._drop("refused", outcome.reason)
+            self._drop("refused", outcome.reason, parcel.once)
         else:
             self._n_failures += 1
             self._not_before = self._monotonic() + self._backoff_s(outcome)
@@ -180,12 +188,21 @@ class Sender:
         ceiling_s = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2 ** min(self._n_failures, 10))
         return max(outcome.wait_s, self._jitter() * ceiling_s)
 
-    def _drop(self, reason: str, why: str) -> None:
-        self.lost[reason] += 1
+    def _drop(self, reason: str, why: str, once: Counter[str]) -> None:
+        self._count(reason, once)
         self._warn("a message was dropped: %s.", why)
+
+    def _count(self, reason: str, once: Counter[str]) -> None:
+        self.lost[reason] += 1
+        self.lost.update(once)
 
     def _warn(self, text: str, why: str) -> None:
         """One warning a minute at most."""
         if self._monotonic() >= self._quiet_until:
             self._quiet_until = self._monotonic() + QUIET_S
             logger.warning("daskscope: " + text, why)
+
+
+def _once(message: wire.Message) -> Counter[str]:
+    told = {"exceptions": sum(family.count for family in message.exceptions), "events": len(message.events)}
+    return Counter({kind: n for kind, n in told.items() if n})

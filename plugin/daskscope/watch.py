@@ -34,12 +34,26 @@ if TYPE_CHECKING:
 
 EXTENSION = "daskscope"
 HISTORY = 20_000
-"""Failed tasks and computations that the scheduler keeps for the next read, instead of 100."""
+"""Failed tasks and computations that the scheduler may keep from one read to the next, instead of 100."""
 MIN_PACE_S, MAX_PACE_S = 1.0, 3600.0
 """Limits of the pace that a server may ask for."""
 
 logger = logging.getLogger("distributed.daskscope")
 T = TypeVar("T")
+
+
+class LongMemory(deque[T]):
+    """A longer one of Dask's short memories, read before Dask clears it: `client.restart()` does."""
+
+    def __init__(self, known: deque[T], before_clear: Callable[[], None]) -> None:
+        self.kept = known.maxlen or HISTORY
+        """How many Dask itself keeps."""
+        super().__init__(known, max(HISTORY, self.kept))
+        self._before_clear = before_clear
+
+    def clear(self) -> None:
+        self._before_clear()
+        super().clear()
 
 
 def install(scheduler: Scheduler, settings: Settings) -> Watch | None:
@@ -90,8 +104,8 @@ class Watch:
     def start(self) -> None:
         """Lengthen Dask's short memories, take the place in `extensions`, send the first message soon."""
         scheduler: Any = self._scheduler
-        scheduler.erred_tasks = deque(scheduler.erred_tasks, maxlen=max(HISTORY, scheduler.erred_tasks.maxlen or 0))
-        scheduler.computations = deque(scheduler.computations, maxlen=max(HISTORY, scheduler.computations.maxlen or 0))
+        scheduler.erred_tasks = LongMemory(scheduler.erred_tasks, self.poll)
+        scheduler.computations = LongMemory(scheduler.computations, self.poll)
         scheduler.extensions[EXTENSION] = self
         scheduler.handlers[EXTENSION] = self.describe
         self.sender.start()
@@ -112,8 +126,18 @@ class Watch:
             return
         try:
             self.sender.put(self._message("running", None))
+            self._forget()
         except Exception as error:  # noqa: BLE001  # host first
             self._complain("message", error)
+
+    def _forget(self) -> None:
+        """Let Dask's memories be as short as Dask has them, now that they are read: a computation holds its code."""
+        erred, computations = self._scheduler.erred_tasks, self._scheduler.computations
+        if isinstance(erred, LongMemory) and isinstance(computations, LongMemory):
+            for _ in range(len(erred) - erred.kept):
+                erred.pop()  # the youngest is at the left
+            for _ in range(len(computations) - computations.kept):
+                computations.popleft()
 
     def teardown(self) -> None:
         """Called by the scheduler when it closes, after the workers of a LocalCluster are gone. Never raises."""
@@ -122,7 +146,7 @@ class Watch:
         try:
             self._timer.stop()
             message = self._message("closed", self._why_closed())
-            while self._groups.behind:  # more groups than one message takes: this one is not the last
+            while self._groups.behind or self._exceptions.behind:  # more than one message takes: this is not the last
                 message.phase, message.reason = "running", None
                 self.sender.put(message)
                 message = self._message("closed", self._why_closed())

@@ -344,6 +344,29 @@ def test_close_leaves_a_black_hole_within_its_time_and_says_what_is_left(caplog:
         sender._thread.join(10)
 
 
+def test_close_waits_less_for_a_server_that_failed_the_last_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FAILING_CLOSE_S", 0.05)
+    monkeypatch.setattr(module, "BACKOFF_BASE_S", 0.0)
+    failed, hangs, release = threading.Event(), threading.Event(), threading.Event()
+
+    def fails_then_hangs(name: str) -> Outcome:
+        if failed.is_set():
+            hangs.set()
+            release.wait(30)
+        failed.set()
+        return Outcome("again", "ReadTimeout")
+
+    sender, _ = started(fails_then_hangs)
+    sender.put(testing.message(seq=0))
+    assert hangs.wait(10)
+    try:
+        sender.close(timeout_s=60)  # the test's own time limit tells if it waits as long
+        assert sender._thread.is_alive()
+    finally:
+        release.set()
+        sender._thread.join(10)
+
+
 def test_close_before_start_returns_at_once() -> None:
     Sender(Inbox(), lambda _: None).close()
 
@@ -402,3 +425,11 @@ def test_no_error_is_raised_to_the_scheduler_whatever_is_put() -> None:
     bench.step()
     assert seqs(bench) == [1]
     assert bench.sender.lost == {"not-encodable": 1}
+
+
+def test_what_went_with_a_dropped_message_is_counted_too() -> None:
+    bench = Bench(Outcome("refused", "HTTP 422"))
+    failed = [testing.exception(count=7), testing.exception(no=1, count=2)]
+    bench.sender.put(testing.message(exceptions=failed, events=[testing.event()]))
+    bench.step()
+    assert bench.sender.lost == {"refused": 1, "exceptions": 9, "events": 1}

@@ -118,7 +118,32 @@ async def test_the_memories_of_dask_are_lengthened_and_nothing_in_them_is_lost(c
     await look_at(scheduler)
     assert (list(scheduler.erred_tasks), list(scheduler.computations)) == before
     assert scheduler.erred_tasks.maxlen == scheduler.computations.maxlen == module.HISTORY
-    assert type(scheduler.erred_tasks).__module__ == type(scheduler.computations).__module__ == "collections"
+
+
+async def test_what_was_read_is_kept_no_longer_than_dask_keeps_it() -> None:
+    with dask.config.set({"distributed.diagnostics.computations.max-history": 3}):
+        async with running() as cluster:
+            inbox = Inbox()
+            watch(cluster.scheduler, inbox)
+            await inbox.next()
+            for n in range(8):
+                await wait(cluster.client.submit(inc, n))
+            assert len(cluster.scheduler.computations) == 8
+            cluster.scheduler.extensions[module.EXTENSION].poll()
+            assert len(cluster.scheduler.computations) == 3
+            assert (await inbox.next()).totals.n_computations == 8
+
+
+async def test_a_restart_loses_nothing_of_what_happened_since_the_last_read(cluster: Cluster) -> None:
+    inbox = Inbox()
+    watch(cluster.scheduler, inbox)
+    await inbox.next()
+    await wait([*cluster.client.map(inc, range(5)), *cluster.client.map(boom, range(2), pure=False)])
+    await cluster.client.restart(wait_for_workers=False)
+    message = await inbox.next()
+    assert (message.totals.n_tasks, message.totals.n_tasks_erred) == (7, 2)
+    assert sum(family.count for family in message.exceptions) == 2
+    assert message.lost == {}
 
 
 async def test_a_user_s_own_longer_memory_stays() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from dask.utils import key_split
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from distributed.scheduler import ErredTask
 
 MAX_FAMILIES = 50
-"""So many families go into one message; tasks of further ones are counted as lost."""
+"""So many families go into one message; further ones wait for the next."""
+MAX_WAITING = 1_000
+"""So many families are held; tasks of further ones are counted as lost."""
 MAX_TEXT = 10_000
 """Characters of a text or traceback, as Dask's own `distributed.admin.max-error-length`; a longer one is marked as
 cut."""
@@ -36,18 +39,24 @@ class ExceptionReader:
     def __init__(self, scheduler: Scheduler, groups: GroupReader, *, transmit: bool) -> None:
         self._scheduler, self._groups, self._transmit = scheduler, groups, transmit
         self._youngest: ErredTask | None = None
+        self._waiting: dict[tuple[str, int | None, str, str], wire.ExceptionFamily] = {}
         self.n_rows = 0
         self.n_tasks_erred = 0
         self.lost = 0
         """Failed tasks of which no text was sent: they came faster than the deque holds, or in too many families."""
 
+    @property
+    def behind(self) -> bool:
+        """Whether the last read left families for the next."""
+        return bool(self._waiting)
+
     def read(self) -> list[wire.ExceptionFamily]:
-        """Families of tasks that failed since the last call."""
+        """Families of tasks that failed since the last call, as many as fit; `behind` tells of more."""
         fresh = self._fresh()
         self.n_tasks_erred += len(fresh)
         if not self._transmit:
             return []
-        families: dict[tuple[str, int | None, str, str], wire.ExceptionFamily] = {}
+        families = self._waiting
         for erred in reversed(fresh):
             text = alike = erred.exception_text
             if not text:
@@ -57,11 +66,11 @@ class ExceptionReader:
             kind = (prefix, group, alike, erred.traceback_text)
             if kind in families:
                 _add(families[kind], erred)
-            elif len(families) < MAX_FAMILIES:
+            elif len(families) < MAX_WAITING:
                 families[kind] = self._family(erred, prefix, group, text)
             else:
                 self.lost += 1
-        return list(families.values())
+        return [families.pop(kind) for kind in list(islice(families, MAX_FAMILIES))]
 
     def _fresh(self) -> list[ErredTask]:
         fresh: list[ErredTask] = []

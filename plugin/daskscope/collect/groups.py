@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SNAPSHOTS_PER_READ = 1_000
 """So many groups are told in one read, or a tenth of those not told yet, lest these become more and more."""
+MAX_SNAPSHOTS = 4_000
+"""Never more than that: some 300 kB, which a server takes."""
 ACTIVE_PER_READ, SETTLED_PER_READ = 3_000, 500
 """So many groups with and without unfinished tasks are looked at in one read; with more, a change shows some reads
 later."""
@@ -130,7 +132,7 @@ class GroupReader:
         `last`: look at every group, for no later read will.
         """
         self.behind = False
-        room = max(SNAPSHOTS_PER_READ, len(self._unread) // 10)
+        room = min(max(SNAPSHOTS_PER_READ, len(self._unread) // 10), MAX_SNAPSHOTS)
         fresh = [(group, self._unread.pop(group)) for group in list(islice(self._unread, room))]
         changed = [(group, Tracked(self._numbers[group], computation), _look(group)) for group, computation in fresh]
         alive = self._scheduler.task_groups.get

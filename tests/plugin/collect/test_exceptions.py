@@ -1,6 +1,7 @@
 """Failed tasks of a real scheduler: every one counted, alike ones together, each with a text."""
 
 import asyncio
+from collections import deque
 from typing import Any
 
 import dask.config
@@ -79,7 +80,7 @@ async def test_a_deque_that_overflowed_is_counted_as_loss(cluster: Cluster) -> N
         async with running() as small:
             look_groups = await look_at(small.scheduler)
             reader = ExceptionReader(small.scheduler, look_groups.watch._groups, transmit=True)
-            small.scheduler.erred_tasks = type(small.scheduler.erred_tasks)(maxlen=5)
+            small.scheduler.erred_tasks = deque(maxlen=5)
             await wait(small.client.submit(fails, -1, "x"))
             assert len(reader.read()) == 1
             await wait(small.client.map(fails, range(9), text="x"))
@@ -159,11 +160,23 @@ async def test_a_task_that_is_gone_still_counts_and_belongs_to_its_group(cluster
     assert [family.group] == message.groups.no
 
 
-async def test_more_families_than_fit_are_counted(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_families_than_fit_into_a_message_come_with_the_next(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MAX_FAMILIES", 3)
     look = await look_at(cluster.scheduler)
-    futures = [cluster.client.submit(fails, n, str(n), key=("fails", n)) for n in range(5)]
-    await wait(futures)
+    await wait([cluster.client.submit(fails, n, str(n), key=("fails", n)) for n in range(5)])
+    first, second = look(), look()
+    assert (len(first.exceptions), len(second.exceptions)) == (3, 2)
+    assert len({family.text for family in first.exceptions + second.exceptions}) == 5
+    assert first.lost == second.lost == {}
+    assert first.totals.n_tasks_erred == second.totals.n_tasks_erred == 5
+
+
+async def test_more_families_than_are_held_are_counted(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_WAITING", 3)
+    look = await look_at(cluster.scheduler)
+    await wait([cluster.client.submit(fails, n, str(n), key=("fails", n)) for n in range(5)])
     message = look()
     assert len(message.exceptions) == 3
     assert message.lost == {"exceptions": 2}
