@@ -49,4 +49,5 @@ class Spool:
 
     def _size(self) -> int:
         with os.scandir(self._directory) as entries:
-            return sum(entry.stat().st_size for entry in entries)
+            # What a server set aside as *.bad is no message any more: it shall not take the place of one.
+            return sum(entry.stat().st_size for entry in entries if not entry.name.endswith(".bad"))

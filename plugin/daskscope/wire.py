@@ -26,7 +26,7 @@ from daskscope.errors import BadMessage, UnknownVersion
 VERSION = 1
 PATH = "/api/v1/telemetry"
 MAX_BODY_BYTES = 768 << 10
-"""Largest body as posted: what a queue of 1 MiB of text holds as base64. Messages of 1,000 workers are a tenth of it."""
+"""Largest body as posted: what a queue of 1 MiB of text holds as base64. With 1,000 workers it is a tenth of it."""
 
 
 @dataclass(slots=True, kw_only=True)

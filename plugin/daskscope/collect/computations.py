@@ -1,6 +1,6 @@
 """Computations and the code that started them.
 
-`Scheduler.computations` keeps the last 100; the watch puts a longer plain deque in its place (see
+`Scheduler.computations` keeps the last 100; the watch puts a longer deque in its place (see
 `scheduler_plugin`), so that one read an interval misses none. A new graph joins the last computation unless the
 scheduler is idle, so only the last one known can grow. The stop is our own: Dask's is 0 when every task failed, and
 moves while groups run.

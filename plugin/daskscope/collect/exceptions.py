@@ -1,7 +1,7 @@
 """Failed tasks, alike ones together.
 
 `Scheduler.erred_tasks` has every task that failed by its own doing, youngest first; it keeps 100, so the watch puts a
-longer plain deque in its place. A task whose text is empty was failed by the scheduler itself (KilledWorker, no valid
+longer deque in its place. A task whose text is empty was failed by the scheduler itself (KilledWorker, no valid
 worker): the reason is then in the task's exception, which the scheduler pickled.
 """
 
