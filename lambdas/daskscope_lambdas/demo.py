@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,6 +24,9 @@ from daskscope_lambdas.children import Children
 DEADLINE_S = 90
 """How long a process may take to start, and the pages to show what ran."""
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
 Say = Callable[[str], None]
 
 _IGNORED = "distributed.diagnostics.computations.ignore-modules"
@@ -30,7 +34,7 @@ _IGNORED = "distributed.diagnostics.computations.ignore-modules"
 
 def run(port: int, data: Path | None, *, leave: bool, say: Say) -> None:
     """See `demo_command`. Raises click.ClickException with the end of a log if a part does not come up."""
-    url = f"http://127.0.0.1:{port}"
+    url, interrupted = f"http://127.0.0.1:{port}", False
     with (
         # The demo's own server is meant, whatever the user has configured; posts come fast, so that nobody waits.
         dask.config.set({"daskscope.server": url, "daskscope.token": None, "daskscope.analytics.interval": "1s"}),
@@ -45,6 +49,8 @@ def run(port: int, data: Path | None, *, leave: bool, say: Say) -> None:
             say(f"The page of this run: {page}")
             if ours and not leave:
                 _wait(servers, say)
+        except KeyboardInterrupt:
+            interrupted = True
         except RuntimeError as error:
             raise click.ClickException(str(error)) from error
         except ImportError as error:
@@ -52,6 +58,8 @@ def run(port: int, data: Path | None, *, leave: bool, say: Say) -> None:
                 f"The demo's workload needs the package {error.name}: pip install 'daskscope[demo]'"
             ) from error
     say("Stopped.")
+    if interrupted:
+        raise SystemExit(INTERRUPTED)
 
 
 def _but_ours(patterns: list[str]) -> list[str]:
@@ -105,7 +113,7 @@ def _show_cluster(cluster: Children, scratch: Path, say: Say) -> str:
         client.wait_for_workers(2, timeout=DEADLINE_S)
         daskscope.register(client, name="demo")
         say("Running:")
-        failed = demo_workload.run(client, say)
+        failed = _unless_interrupted(lambda: demo_workload.run(client, say))
         say(f"  done; {failed} tasks failed, as they should. Waiting for the pages to show it ...")
         scheduler_id = str(client.scheduler_info()["id"])
         _until("the pages", lambda: _shown(scheduler_id, failed), cluster)
@@ -115,6 +123,16 @@ def _show_cluster(cluster: Children, scratch: Path, say: Say) -> str:
     say(f"Cluster {found['id']}: {found['n_tasks']} tasks in {found['n_computations']} computations, "
         f"{found['n_tasks_erred']} failed.")  # fmt: skip
     return _absolute(str(found["url"]))
+
+
+def _unless_interrupted(work: Callable[[], int]) -> int:
+    try:
+        return work()
+    except KeyboardInterrupt:
+        # The computation that was waited for is given up inside Dask, and asyncio would tell of that with a traceback
+        # when the client closes. The process ends soon: nothing else is lost with it.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+        raise
 
 
 def _shown(scheduler_id: str, failed: int) -> bool:

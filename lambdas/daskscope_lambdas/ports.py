@@ -101,6 +101,10 @@ class QueueFeed(Protocol):
         """Done with these. A receipt that is no longer good is ignored."""
         ...
 
+    def release(self, receipts: Sequence[str]) -> None:
+        """Nobody works on these any more: `receive` gives them again at once. A receipt no longer good is ignored."""
+        ...
+
     def bury(self, receipt: str, reason: str) -> None:
         """Move a message out of the queue to the dead letters, with why. A receipt no longer good is ignored."""
         ...

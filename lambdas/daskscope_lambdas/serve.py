@@ -96,7 +96,8 @@ def run(
     api = Function("daskscope_lambdas.handlers.api", processes=2)
     write = Function("daskscope_lambdas.handlers.write", timeout_s=100)
     compact = Function("daskscope_lambdas.handlers.compact", timeout_s=900)
-    gateway = Gateway(ingest.handler, api, LOOPBACK_NAMES | set(allow_hosts) if loopback else None)
+    names = LOOPBACK_NAMES | {_reachable(host)} | set(allow_hosts)
+    gateway = Gateway(ingest.handler, api, names if loopback else None)
     schedule = Schedule(house.adapters().feed, write, compact, ingest.handler, ingest_token, shared / "spool")
     meeting = rendezvous(shared, port)
 

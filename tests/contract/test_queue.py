@@ -94,9 +94,33 @@ def test_a_receipt_that_never_was_is_ignored(queue: Queue, feed: QueueFeed, cloc
     queue.send("a")
     feed.receive(10, 30.0)
     feed.delete([receipt])
+    feed.release([receipt])
     feed.bury(receipt, "no reason")
+    assert feed.receive(10, 30.0) == []
     clock.advance(30)
     assert bodies(feed) == ["a"]
+
+
+def test_released_is_given_again_at_once_and_counted(queue: Queue, feed: QueueFeed) -> None:
+    for body in "abc":
+        queue.send(body)
+    a, _, c = feed.receive(10, 30.0)
+    feed.release([a.receipt, c.receipt])
+    feed.release([])
+    again = feed.receive(10, 30.0)
+    assert [(d.body, d.receive_count) for d in again] == [("a", 2), ("c", 2)]
+    feed.release([a.receipt])  # no longer good
+    assert feed.receive(10, 30.0) == []
+
+
+def test_released_is_not_gone_and_what_is_gone_stays_so(queue: Queue, feed: QueueFeed) -> None:
+    for body in "ab":
+        queue.send(body)
+    a, b = feed.receive(10, 30.0)
+    feed.delete([a.receipt])
+    feed.release([a.receipt, b.receipt])
+    feed.delete([b.receipt])  # good until it is delivered again
+    assert feed.receive(10, 30.0) == []
 
 
 def test_buried_never_comes_back(queue: Queue, feed: QueueFeed, clock: FakeClock) -> None:

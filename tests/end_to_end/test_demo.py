@@ -75,7 +75,9 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, moment: str, number: signal
     with demo.stdout:
         assert any(moment in line for line in demo.stdout)
         demo.send_signal(number)
-        demo.stdout.read()
+        rest = demo.stdout.read()
+    assert rest.endswith("Stopped.\n"), rest
+    assert "Traceback" not in rest, rest
     assert demo.wait() == (0 if moment == "server keeps running" else 130)
     assert not left(tmp_path)
     assert not list(tmp_path.glob("daskscope-demo-*"))

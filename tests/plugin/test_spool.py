@@ -61,3 +61,8 @@ def test_a_write_that_broke_off_leaves_no_message_and_heals(tmp_path: Path) -> N
     (tmp_path / "c-b-1.zst.tmp").write_bytes(b"half a bo")
     assert Spool(tmp_path).deliver("c-b-1", b"body", "zstd").verdict == "kept"
     assert [file.name for file in tmp_path.iterdir()] == ["c-b-1.zst.msg"]
+
+
+def test_what_was_set_aside_takes_no_room(tmp_path: Path) -> None:
+    (tmp_path / "c-b-0.zst.bad").write_bytes(b"x" * 100)
+    assert Spool(tmp_path, max_bytes=10).deliver("c-b-1", b"12345", "zstd").verdict == "kept"

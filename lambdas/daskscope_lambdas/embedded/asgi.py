@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -25,7 +26,8 @@ Invoke = Callable[[dict[str, Any]], Awaitable[Any]]
 
 DRAIN_BYTES = 32 << 20
 """Read on this far past the limit and throw it away, so that a client that only writes gets to see its 413."""
-READ_TIMEOUT_S = 30
+READ_TIMEOUT_S = 30.0
+"""For a whole body, however it trickles in."""
 
 
 class Gateway:
@@ -45,7 +47,16 @@ class Gateway:
         if self._hosts is not None and _name(headers.get("host", "")) not in self._hosts:
             await _answer(send, _error(421, "misdirected", _misdirected(headers.get("host", ""))))
             return
-        body = await _read(receive, send)
+        try:
+            async with asyncio.timeout(READ_TIMEOUT_S):
+                body = await _read(receive)
+        except TimeoutError:
+            text = f"The body did not come whole within {READ_TIMEOUT_S:g} s: send it again."
+            await _answer(send, _error(408, "timeout", text, {"Connection": "close"}))
+            return
+        except _BodyTooLargeError as error:
+            await _refuse(receive, send, error.more)
+            return
         if body is None:
             return
         event = _event(scope, headers, body)
@@ -66,20 +77,27 @@ class Gateway:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-async def _read(receive: Receive, send: Send) -> bytes | None:
-    """The body; None if the client has gone, or got its 413."""
+class _BodyTooLargeError(Exception):
+    """The limit is passed; `more` if the client has not come to its end."""
+
+    def __init__(self, more: bool) -> None:
+        super().__init__()
+        self.more = more
+
+
+async def _read(receive: Receive) -> bytes | None:
+    """The body; None if the client has gone. Raises _BodyTooLargeError."""
     parts, n_bytes = list[bytes](), 0
     more = True
     while more:
-        message = await asyncio.wait_for(receive(), READ_TIMEOUT_S)
+        message = await receive()
         if message["type"] == "http.disconnect":
             return None
         part: bytes = message.get("body", b"")
         more = message.get("more_body", False)
         n_bytes += len(part)
         if n_bytes > wire.MAX_BODY_BYTES:
-            await _refuse(receive, send, more)
-            return None
+            raise _BodyTooLargeError(more)
         parts.append(part)
     return b"".join(parts)
 
@@ -88,10 +106,12 @@ async def _refuse(receive: Receive, send: Send, more: bool) -> None:
     text = f"The body has over {wire.MAX_BODY_BYTES} bytes: send less at a time."
     await _answer(send, _error(413, "too-large", text), last=False)
     drained = 0
-    while more and drained < DRAIN_BYTES:
-        message = await asyncio.wait_for(receive(), READ_TIMEOUT_S)
-        drained += len(message.get("body", b""))
-        more = message["type"] == "http.request" and message.get("more_body", False)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(READ_TIMEOUT_S):
+            while more and drained < DRAIN_BYTES:
+                message = await receive()
+                drained += len(message.get("body", b""))
+                more = message["type"] == "http.request" and message.get("more_body", False)
     await send({"type": "http.response.body"})
 
 
@@ -166,6 +186,6 @@ def _misdirected(host: str) -> str:
     )
 
 
-def _error(status: int, code: str, message: str) -> dict[str, Any]:
+def _error(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
     body = json.dumps({"error": {"code": code, "message": message}})
-    return {"statusCode": status, "headers": {"Content-Type": "application/json"}, "body": body}
+    return {"statusCode": status, "headers": {"Content-Type": "application/json", **(headers or {})}, "body": body}

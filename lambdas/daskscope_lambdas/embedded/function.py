@@ -47,7 +47,22 @@ class Function:
         self._pool().submit(_nothing)
 
     async def __call__(self, event: dict[str, Any]) -> Any:
-        """The handler's answer. Raises FunctionDiedError, or what the handler raised."""
+        """The handler's answer. Raises FunctionDiedError, or what the handler raised.
+
+        If the process ended, maybe before it saw the event, a fresh one gets it once more, as Lambda itself may do;
+        so a handler must bear the same event twice. Not so after its time was up: it would only last as long again.
+        """
+        loop = asyncio.get_running_loop()
+        began_at = loop.time()
+        try:
+            return await self._run(event)
+        except FunctionDiedError:
+            if loop.time() - began_at >= self._timeout_s:
+                raise
+            logger.warning("A process of %s ended; its event goes to a fresh one.", self._target)
+        return await self._run(event)
+
+    async def _run(self, event: dict[str, Any]) -> Any:
         executor = self._pool()
         try:
             return await asyncio.wrap_future(executor.submit(_invoke, event, self._timeout_s))

@@ -38,6 +38,7 @@ class Schedule:
     ) -> None:
         self._feed, self._write, self._compact, self._ingest = feed, write, compact, ingest
         self._token, self._spool = token, spool
+        self._told = set[str]()
 
     async def run(self) -> None:
         await asyncio.gather(
@@ -66,6 +67,9 @@ class Schedule:
             logger.warning("Writing %d messages to the lake failed: %s", len(part), error)
             failed = {d.id: str(error) for d in part} if len(part) == 1 else {}
             unsettled = {d.id for d in part}
+            # Whatever ended it, these need not wait as if somebody still worked on them. Only the first time, so that
+            # a machine in trouble does not use up the tries of a message within seconds.
+            await asyncio.to_thread(self._feed.release, [d.receipt for d in part if d.receive_count == 1])
         else:
             unsettled = {item["itemIdentifier"] for item in answer["batchItemFailures"]}
             failed = dict.fromkeys(unsettled, "The message could not be written; the server's log says why.")
@@ -81,10 +85,22 @@ class Schedule:
 
     async def take_spool(self) -> None:
         """Take in what plugins kept while there was no server."""
-        for path in sorted(self._spool.glob("*.msg")):
-            await asyncio.to_thread(self._take_file, path)
+        paths = sorted(self._spool.glob("*.msg"))
+        self._told &= {path.name for path in paths}
+        for path in paths:
+            try:
+                await asyncio.to_thread(self._take_file, path)
+            except FileNotFoundError:
+                continue  # Another server of this user was faster.
+            except (OSError, StoreError) as error:
+                # It stays, and those behind it have their turn. One word of it is enough: the next round is soon.
+                if path.name not in self._told:
+                    self._told.add(path.name)
+                    logger.warning("The spooled message %s stays where it is for now: %s", path, error)
 
     def _take_file(self, path: Path) -> None:
+        if path.exists() and not path.is_file():
+            raise StoreError("it is no regular file; remove it.")
         encoding = {".zst": "zstd", ".gz": "gzip"}.get(Path(path.stem).suffix, "")
         answer = self._ingest(self._post(path.read_bytes(), encoding), None)
         if answer["statusCode"] == 200:
@@ -94,7 +110,7 @@ class Schedule:
             logger.warning("The spooled message %s is not usable and was set aside as *.bad: %s", path, reason)
             path.rename(path.with_suffix(".bad"))
         else:
-            raise StoreError(f"The spooled message {path} could not be taken in.")
+            raise StoreError("the server could not take it in; its log says why.")
 
     def _post(self, body: bytes, encoding: str) -> dict[str, Any]:
         return {

@@ -23,7 +23,7 @@ def limit(given: Parameters, default: int = 100) -> int:
     text = given.get("limit")
     if text is None:
         return default
-    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MAX_LIMIT:
+    if text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= MAX_LIMIT:
         return int(text)
     raise BadParameterError(f"limit is {text!r}; allowed: 1 to {MAX_LIMIT}.")
 

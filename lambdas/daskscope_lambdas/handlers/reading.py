@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from http.cookies import SimpleCookie
 
@@ -40,13 +41,18 @@ def reader(authorization: str | None) -> Principal:
     return principal
 
 
-def check_account(authorization: str | None, account: str) -> None:
-    """Raises NotFound for another account than the bearer's, and what `reader` raises."""
-    if reader(authorization).account != account:
-        raise NotFound(f"No account {account} for this token.")
+def check_account(authorization: str | None, account: str, cookies: Sequence[str] = ()) -> None:
+    """Data to read: for a bearer token, or without one for whoever may see the account's pages.
+
+    A token that is sent must be good, whatever the pages ask for. Raises NotFound for another account than the
+    reader's, and what `reader` raises.
+    """
+    theirs = reader(authorization).account if authorization else page_account(cookies)
+    if theirs != account:
+        raise NotFound(f"No account {account} for this reader.")
 
 
-def page_account(cookies: list[str]) -> str:
+def page_account(cookies: Sequence[str]) -> str:
     """Whose pages a browser may see. Raises NotLoggedIn, PermissionDenied."""
     if house.env().pages == "open":
         return EMBEDDED_ACCOUNT

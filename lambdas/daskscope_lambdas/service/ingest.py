@@ -31,6 +31,9 @@ MAX_NEXT_S = 86_400.0
 MAX_KNOWN = 20_000
 """Clusters whose number a process remembers: 3 MB."""
 
+_WIDEST_ID = (1 << 53) - 1
+"""Stands for a number that is not given yet where only the size counts."""
+
 _CLUSTER = re.compile(r"[0-9a-f]{32}")
 _BOOT = re.compile(r"[0-9a-f]{24}")
 _LATEST_MS = 253_370_764_800_000
@@ -62,35 +65,39 @@ class Ingest:
         message = wire.decode(decompress(body, encoding))
         _check(message)
         now = self._clock.now()
-        known = self._enrol(account, message, now)
         codes, message.codes = message.codes, []
-        packed = pack(Envelope(account=account, cluster_id=known.id, received_at=now, message=message))
-        if len(packed) > MAX_QUEUED_CHARS:
-            raise TooLarge(f"The message has {len(packed)} bytes in the queue, allowed are {MAX_QUEUED_CHARS}.")
+        known = self._recall(account, message.cluster)
+        # Every refusal comes before a new cluster gets its number, so that none is left behind without a message.
+        packed = _packed(account, known.id if known else _WIDEST_ID, now, message)
         if codes:
             self._codes.keep(account, codes)
+        if known is None:
+            known = self._enrol(account, message, now)
+            packed = _packed(account, known.id, now, message)
         self._queue.send(packed)
         self._beat(account, message, now, known)
         wish = [] if known.identified else ["identity"]
         return wire.Reply(id=known.id, url=f"{account}/analytics/clusters/{known.id}", wish=wish)
 
     def _enrol(self, account: str, message: wire.Message, now: float) -> _Known:
-        key = (account, message.cluster)
+        started_ms = message.identity.started_at_ms if message.identity else message.made_at_ms
+        try:
+            row = self._clusters.enrol(account, message.cluster, started_ms / 1000, now)
+        except Taken as error:
+            raise NotFound(f"No cluster {message.cluster} in account {account}.") from error
+        known = _Known(row.id, bool(row.identity))
         with self._lock:
-            known = self._known.get(key)
-        if known is None:
-            started_ms = message.identity.started_at_ms if message.identity else message.made_at_ms
-            try:
-                row = self._clusters.enrol(account, message.cluster, started_ms / 1000, now)
-            except Taken as error:
-                raise NotFound(f"No cluster {message.cluster} in account {account}.") from error
-            known = _Known(row.id, bool(row.identity))
-        with self._lock:
-            self._known[key] = known
-            self._known.move_to_end(key)
+            self._known[account, message.cluster] = known
             if len(self._known) > MAX_KNOWN:
                 self._known.popitem(last=False)
         return known
+
+    def _recall(self, account: str, cluster: str) -> _Known | None:
+        with self._lock:
+            known = self._known.get((account, cluster))
+            if known:
+                self._known.move_to_end((account, cluster))
+            return known
 
     def _beat(self, account: str, message: wire.Message, now: float, known: _Known) -> None:
         beat = Beat(
@@ -114,6 +121,14 @@ class Ingest:
                 self._known.pop((account, message.cluster), None)
         else:
             known.identified = known.identified or message.identity is not None
+
+
+def _packed(account: str, cluster_id: int, now: float, message: wire.Message) -> str:
+    """Raises TooLarge if no queue takes it."""
+    packed = pack(Envelope(account=account, cluster_id=cluster_id, received_at=now, message=message))
+    if len(packed) > MAX_QUEUED_CHARS:
+        raise TooLarge(f"The message has {len(packed)} bytes in the queue, allowed are {MAX_QUEUED_CHARS}.")
+    return packed
 
 
 def _check(message: wire.Message) -> None:

@@ -1,3 +1,5 @@
+import base64
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,51 @@ async def test_what_ends_the_process_takes_no_other_message_along(adapters: Adap
         await schedule(adapters, write).drain_once()
         clock.advance(HIDDEN_S + 1)
     assert write.batches == [["one", "killer", "two"], ["one"], ["killer"], ["two"], ["killer"]]
+
+
+@pytest.mark.asyncio
+async def test_what_was_with_a_process_that_died_is_given_again_at_once_but_only_once(
+    adapters: Adapters, clock: FakeClock
+):
+    for body in ("one", "killer"):
+        adapters.queue.send(body)
+
+    def die(records: list[Event]) -> list[str]:
+        if any(record["body"] == "killer" for record in records):
+            raise FunctionDiedError("killed")
+        return []
+
+    write = FakeFunction(die)
+    for _ in range(3):
+        await schedule(adapters, write).drain_once()
+    assert write.batches == [["one", "killer"], ["one"], ["killer"]], "the third try waits its time"
+    clock.advance(HIDDEN_S + 1)
+    await schedule(adapters, write).drain_once()
+    assert write.batches[3:] == [["killer"]]
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_be_read_in_the_spool_keeps_nothing_back(
+    adapters: Adapters, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    (tmp_path / "000.zst.msg").mkdir()
+    os.mkfifo(tmp_path / "001.zst.msg")
+    (tmp_path / "002.zst.msg").write_bytes(b"busy")
+    (tmp_path / "003.zst.msg").write_bytes(b"good")
+    taken = list[str]()
+
+    def ingest(event: Event, _context: object) -> Event:
+        body = base64.b64decode(event["body"]).decode()
+        taken.append(body)
+        return {"statusCode": 500 if body == "busy" else 200, "body": "{}"}
+
+    write = FakeFunction(lambda _records: [])
+    spool = Schedule(adapters.feed, write, write, ingest, "token", tmp_path)
+    for _ in range(3):
+        await spool.take_spool()
+    assert taken == ["busy", "good", "busy", "busy"]
+    assert sorted(path.name for path in tmp_path.glob("*.msg")) == ["000.zst.msg", "001.zst.msg", "002.zst.msg"]
+    assert [caplog.text.count(f"00{n}.zst.msg") for n in range(3)] == [1, 1, 1]
 
 
 @pytest.mark.asyncio

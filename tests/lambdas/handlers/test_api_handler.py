@@ -134,7 +134,9 @@ def test_every_route_asks_who_reads_what(get: Get, token: Token, full: None, rou
 
 @pytest.mark.parametrize(
     "target",
-    ["clusters?limit=0", "clusters?limit=1001", "clusters?limit=x", "clusters?since=soon", "clusters?since=-1",
+    ["clusters?limit=0", "clusters?limit=1001", "clusters?limit=0000000019999999",
+     "clusters?limit=00000000" + "1" * 5000, "clusters/1/events?cursor=00000000" + "1" * 5000,
+     "clusters?limit=x", "clusters?since=soon", "clusters?since=-1",
      "clusters?since=nan", "clusters?status=dead", "clusters?cursor=nonsense", "clusters/1/events?cursor=-1"],
 )  # fmt: skip
 def test_a_parameter_that_is_not_of_its_form(get: Get, token: Token, full: None, target: str):

@@ -42,6 +42,8 @@ def test_login_puts_the_token_into_a_cookie_that_scripts_cannot_read(get: Get, t
     assert "SameSite=Lax" in cookie
     pair = cookie.partition(";")[0]
     assert get("/acme/analytics", cookies=(pair,))["statusCode"] == 200
+    assert get("/api/v1/acme/clusters")["statusCode"] == 401
+    assert get("/api/v1/acme/clusters", cookies=(pair,))["statusCode"] == 200, "the pages' links to JSON"
     assert get("/other/analytics", cookies=(pair,))["statusCode"] == 404
 
 

@@ -136,6 +136,16 @@ def test_a_bad_value_is_refused_with_its_place(
         post(ingest, message(**changes))
     assert refused.value.place == place
     assert queued(adapters) == []
+    assert adapters.clusters.page("acme", None, 10, None).rows == [], "a refused message leaves no cluster behind"
+
+
+def test_what_no_queue_takes_leaves_no_cluster_behind(
+    ingest: Ingest, adapters: Adapters, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("daskscope_lambdas.service.ingest.MAX_QUEUED_CHARS", 100)
+    with pytest.raises(TooLarge, match="in the queue"):
+        post(ingest, message(seq=0))
+    assert adapters.clusters.page("acme", None, 10, None).rows == []
 
 
 def _version(posted: wire.Message) -> bytes:

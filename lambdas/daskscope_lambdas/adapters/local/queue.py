@@ -51,6 +51,13 @@ class SqliteQueue:
                 "DELETE FROM messages WHERE id = ? AND receive_count = ?", [_parts(receipt) for receipt in receipts]
             )
 
+    def release(self, receipts: Sequence[str]) -> None:
+        with self._database.writing() as connection:
+            connection.executemany(
+                "UPDATE messages SET visible_at = 0 WHERE id = ? AND receive_count = ?",
+                [_parts(receipt) for receipt in receipts],
+            )
+
     def bury(self, receipt: str, reason: str) -> None:
         with self._database.writing() as connection:
             row = connection.execute(
