@@ -122,7 +122,19 @@ class Lake:
         """
         cluster = params.get("cluster")
         clusters = [cluster] if cluster is not None else params.get("clusters")
-        return self._answer(_query(query), _Scope(account, *days, clusters), params, freshness=True)
+        first, last = days
+        scope = _Scope(account, first, self._with_late(first, last), clusters)
+        return self._answer(_query(query), scope, params, freshness=True)
+
+    def _with_late(self, first: date, last: date) -> date:
+        """The last day in which rows of these days may stand: some came when theirs was sealed."""
+        selector = pafs.FileSelector(self._root + layout.LATE, allow_not_found=True, recursive=True)
+        keys = (info.path[len(self._root) :] for info in self._filesystem.get_file_info(selector) if info.is_file)
+        # In the order of days, for a file may have moved more than once.
+        for received, day in sorted(mark for key in keys if (mark := layout.late_mark(key))):
+            if first <= received <= last:
+                last = max(last, day)
+        return last
 
     def day(self, table: str, *, account: str, day: date) -> Answer:
         """All rows of one day, repeats dropped, by cluster and then time: always in the same order."""

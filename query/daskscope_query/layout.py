@@ -4,6 +4,7 @@
     sealed/<table>/account=<a>/day=<day>/part-<n>.parquet         a day of an account, sorted by cluster, never changed
     rollups/<rollup>/account=<a>/day=<day>/part-<n>.parquet       what team views need of a sealed day
     seals/day=<day>/plan.json, sealed-at.json                     which open files a sealed day was made of; when
+    late/day=<day>/to=<day>                                       rows of the one day stand in the other: they came late
     code/account=<a>/<hash>                                       one piece of user code, encrypted
 
 A day is the UTC day on which the server received a message. Days up to the boundary are sealed, later ones are open.
@@ -39,6 +40,20 @@ def open_key(table: str, day: date, name: str) -> str:
 def late_key(table: str, day: date, name: str, received: date) -> str:
     """An open key for what was received on a day that is sealed by now; its batch may hold `name` itself."""
     return open_key(table, day, f"{name}-late-{received:%Y-%m-%d}")
+
+
+LATE = "late/"
+"""Under it, an empty object for each pair of days such that rows received on the one stand in the other."""
+
+
+def late_mark_key(received: date, day: date) -> str:
+    return f"{LATE}day={received:%Y-%m-%d}/to={day:%Y-%m-%d}"
+
+
+def late_mark(key: str) -> tuple[date, date] | None:
+    """The two days of `late_mark_key`, None for another key."""
+    found = re.fullmatch(rf"{LATE}day=([\d-]{{10}})/to=([\d-]{{10}})", key)
+    return (date.fromisoformat(found[1]), date.fromisoformat(found[2])) if found else None
 
 
 def sealed_prefix(table: str, account: str, day: date | None = None) -> str:

@@ -167,6 +167,8 @@ class Compactor:
     def _move(self, table: str, key: str, day: date, to: date) -> None:
         name = key.rpartition("/")[2].removesuffix(".parquet")
         with suppress(Taken):
+            self._objects.put_new(layout.late_mark_key(day, to), b"")
+        with suppress(Taken):
             self._objects.put_new(layout.late_key(table, to, name, day), self._objects.get(key))
         self._objects.delete(key)
         logger.info("%s came after its day was sealed: moved to %s.", key, to)

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 from daskscope_lambdas.ports import Clock, ClusterRow, Seals
@@ -145,9 +145,8 @@ class Queries:
         return _found(records, page, inner)
 
     def _days(self, row: ClusterRow) -> Days:
-        """Arrival days of a cluster's rows; one more than it was heard on, for what arrived after a day was sealed."""
-        first, last = layout.day_of(row.first_received_at), layout.day_of(row.last_received_at)
-        return first, max(last, min(last + timedelta(1), layout.day_of(self._clock.now())))
+        """Arrival days of a cluster's messages; the lake knows where rows stand that came late."""
+        return layout.day_of(row.first_received_at), layout.day_of(row.last_received_at)
 
     def _ask(self, query: str, account: str, days: Days, **params: Any) -> Answer:
         for _ in range(_TRIES - 1):

@@ -73,7 +73,11 @@ class Writer:
             if boundary is None or day > boundary:
                 key = layout.open_key(table, day, name)
             else:
-                key = layout.late_key(table, boundary + timedelta(1), name, day)
+                to = boundary + timedelta(1)
+                key = layout.late_key(table, to, name, day)
+                # Before the rows, so that none stands where nobody looks.
+                with suppress(Taken):
+                    self._objects.put_new(layout.late_mark_key(day, to), b"")
             with suppress(Taken):
                 self._objects.put_new(key, body)
 

@@ -278,6 +278,20 @@ def test_late_arrival_through_the_writer_is_found_on_the_next_day(rig: LakeRig, 
     assert [row["seq"] for row in rig.records("samples", cluster=CLUSTER, last=TOMORROW)] == [0, 1]
 
 
+def test_rows_that_came_days_late_are_found_wherever_they_went(rig: LakeRig, clock: FakeClock) -> None:
+    rig.write(envelope(seq=0))
+    clock.at = OVER + 3 * DAY_S
+    compactor(rig, clock).run()
+    rig.write(envelope(seq=1), name="late")
+    rig.objects.put_new(layout.open_key("samples", DAY, "later"), rig.objects.get(rig.listed("open/samples/")[-1]))
+    compactor(rig, clock).run()  # which moves what stands in a sealed day
+    assert [row["seq"] for row in rig.records("samples", cluster=CLUSTER, last=DAY)] == [0, 1]
+    clock.at += 2 * DAY_S
+    compactor(rig, clock).run()
+    assert rig.listed("sealed/samples/")[-1] > layout.sealed_key("samples", "acme", DAY, 0)
+    assert [row["seq"] for row in rig.records("samples", cluster=CLUSTER, last=DAY)] == [0, 1]
+
+
 def test_a_corrupt_file_is_logged_kept_and_costs_nothing_else(
     rig: LakeRig, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
