@@ -40,9 +40,12 @@ def answers(row: ClusterRow, now: float, depth: Depth) -> dict[str, Answer]:
 
 
 def up_s(row: ClusterRow, now: float) -> float:
-    """Seconds from the scheduler's start to its last sign of life, or to now while it runs."""
-    end = now if status(row, now) == "running" else last_sign_at(row)
-    return max(0.0, end - row.started_at)
+    """Seconds from the scheduler's start to its last message, or to now while it runs.
+
+    Each part is measured by one clock: the first by the scheduler's, the silence since by the server's.
+    """
+    told_s = max(0.0, row.made_at - row.started_at)
+    return told_s + (max(0.0, now - row.last_received_at) if status(row, now) == "running" else 0.0)
 
 
 def finished(row: ClusterRow, now: float, state: Status) -> Answer:
@@ -79,9 +82,11 @@ def exceptions(row: ClusterRow, depth: Depth) -> Answer:
         return {"verdict": "failed", "sentence": sentence, **figures}
     ((kind, text), times), *_ = kinds.most_common(1)
     # Dask's text is the exception's repr, which as a rule begins with its type.
+    # What the plugin had to drop may have been of any kind.
+    at_least = "at least " if row.lost.get("exceptions") else ""
     first = _short(text if text.startswith(kind) else f"{kind}: {text}".rstrip(": "))
     most = f"the most frequent, {times:,} times" if len(kinds) > 1 else f"{times:,} times"
-    sentence = f"{count(known, 'task')} failed, {count(len(kinds), 'kind')} of exception; {most}: {first}"
+    sentence = f"{count(known, 'task')} failed, {at_least}{count(len(kinds), 'kind')} of exception; {most}: {first}"
     return {"verdict": "failed", "sentence": sentence, **figures}
 
 

@@ -9,7 +9,10 @@ _DURATIONS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1,
 
 
 def duration(seconds: float) -> str:
-    """Two units at most: `2 h 14 min`, `42 s`, `0.31 s`."""
+    """Two units at most: `2 h 14 min`, `42 s`, `310 ms`, `83 µs`; a negative one is none."""
+    seconds = max(seconds, 0.0)
+    if 0 < seconds < 0.9995:
+        return f"{seconds * 1e3:.3g} ms" if seconds >= 0.0009995 else f"{seconds * 1e6:.3g} µs"
     if seconds < 60:
         return f"{seconds:.2g} s" if seconds < 9.5 else f"{min(seconds, 59):.0f} s"
     for unit, name, part, part_name in _DURATIONS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -87,7 +88,8 @@ def _snippet(record: Mapping[str, Any]) -> dict[str, Any]:
 def _lines(samples: Rows) -> list[dict[str, Any]]:
     if len(samples) < 2:
         return []
-    times = [sample["at"] for sample in samples]
+    # A scheduler's clock may be set back: then no time passes, rather than a negative one.
+    times = list(accumulate((sample["at"] for sample in samples), max))
     span = (times[-1] - times[0]).total_seconds()
     ends = {"first": f"{times[0]:%H:%M:%S}", "last": f"{times[-1]:%H:%M:%S}"}
 
@@ -108,9 +110,8 @@ def _lines(samples: Rows) -> list[dict[str, Any]]:
             "Memory",
             of_limit + spill,
             max(memory, limit, spilled),
-            limit="memory_limit_bytes",
-            memory="memory_bytes",
-            spilled="spilled_bytes",
+            **{"limit": "memory_limit_bytes", "memory": "memory_bytes"}
+            | ({"spilled": "spilled_bytes"} if spilled else {}),
         ),
         chart(
             "Tasks",

@@ -5,7 +5,7 @@ import pytest
 
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service import words
-from daskscope_lambdas.service.answers import Depth, answers
+from daskscope_lambdas.service.answers import Depth, answers, up_s
 from daskscope_lambdas.service.cost import PRICE_PER_THREAD_HOUR, estimate
 
 START = 1_000_000.0
@@ -116,7 +116,8 @@ def test_why_it_still_runs():
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (words.duration(0.314), "0.31 s"), (words.duration(59.9), "59 s"), (words.duration(60), "1 min"),
+        (words.duration(0.314), "314 ms"), (words.duration(31e-6), "31 µs"), (words.duration(0.9999), "1 s"),
+        (words.duration(-3.0), "0 s"), (words.duration(59.9), "59 s"), (words.duration(60), "1 min"),
         (words.duration(8040), "2 h 14 min"), (words.duration(90_061), "1 d 1 h"), (words.duration(0), "0 s"),
         (words.size(0), "0 bytes"), (words.size(1023), "0.999 KiB"), (words.size(18 * GIB), "18 GiB"),
         (words.size(1 << 20), "1 MiB"), (words.share(1, 1000), "<1 %"), (words.share(999, 1000), "99 %"),
@@ -126,3 +127,17 @@ def test_why_it_still_runs():
 )  # fmt: skip
 def test_words(made: str, said: str):
     assert made == said
+
+
+@pytest.mark.parametrize("ahead_s", [-3600.0, 0.0, 3600.0])
+def test_uptime_does_not_mix_two_clocks(ahead_s: float):
+    found = row()
+    skewed = dataclasses.replace(found, started_at=found.started_at + ahead_s, made_at=found.made_at + ahead_s)
+    now = found.last_received_at + 2
+    assert up_s(skewed, now) == pytest.approx(found.made_at - found.started_at + 2)
+
+
+def test_kinds_are_a_lower_bound_where_some_were_dropped():
+    dropped = dataclasses.replace(row(n_tasks_erred=9), lost={"exceptions": 3})
+    depth = Depth(exceptions=[{"type": "KeyError", "text": "KeyError('a')", "count": 6}])
+    assert "at least 1 kind of exception" in say("exceptions", dropped, depth=depth)[1]

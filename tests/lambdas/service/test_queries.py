@@ -12,7 +12,7 @@ from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.queries import Queries
 from daskscope_lambdas.testing import FakeClock
 from daskscope_query.lake import Lake, MovedError
-from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, envelope
+from tests.query.lake_rig import DAY, START, LakeRig, envelope
 
 BOOT = boot_at(START_MS)
 OTHER = "0" * 31 + "2"
