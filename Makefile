@@ -47,6 +47,7 @@ docs: venv ## Write the generated parts of docs/reference anew
 	$(BIN)/python -m tests.docs.reference
 
 bench: venv ## Measure against the budgets; BENCH="NAME ... --json" narrows
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group bench
 	$(BIN)/python -m bench $(BENCH)
 
 build: venv ## Build sdist and wheel into dist

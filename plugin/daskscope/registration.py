@@ -132,7 +132,7 @@ async def _register_plugin(client: Client, plugin: Starter) -> None:
 
 
 def _resolved(settings: Settings, client: Client) -> Settings:
-    """Settings as the scheduler needs them: a server and a token that can only ingest, or neither."""
+    """Settings as the scheduler needs them: a server and the token for schedulers, or neither."""
     found = find_server(settings)
     if found is None:
         return settings.but(name=settings.name or _name(client))

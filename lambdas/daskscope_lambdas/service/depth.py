@@ -50,12 +50,13 @@ class DepthReader:
         return found
 
     def everything(self, row: ClusterRow, now: float, computations: tuple[int, int], limit: int) -> Everything:
-        """For the page: `computations` is their limit and offset, `limit` that of exceptions and of events."""
+        """For the page: `computations` is their limit and offset, `limit` that of events, and of exceptions at
+        least: as many are looked at as for the answers, so that page and API say the same."""
         ask = self._queries
         parts = {
             "computations": self.computations(row, now, *computations),
             "groups": ask.groups(row),
-            "exceptions": ask.exceptions(row, limit, 0),
+            "exceptions": ask.exceptions(row, max(limit, KINDS_FROM), 0),
             "events": ask.events(row, limit, 0),
             "workers": ask.workers(row),
             "samples": ask.samples(row),
