@@ -84,6 +84,23 @@ def test_a_page_fits_its_window(watched: Watched, path: str):
     assert background == ("rgb(18, 23, 30)" if dark else "rgb(255, 255, 255)"), "the style sheet was loaded"
 
 
+@pytest.mark.parametrize("watched", [{"viewport": {"width": 1280, "height": 800}}], indirect=True)
+def test_the_list_shows_all_its_columns_on_a_laptop(watched: Watched):
+    watched.page.goto("/local/analytics")
+    table = watched.page.locator(".scroll").first
+    assert table.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
+
+
+def test_what_a_cluster_calls_itself_fills_no_screen(watched: Watched):
+    page = watched.page
+    page.goto("/local/analytics/clusters/5")
+    page.locator("h1").evaluate("h1 => { h1.textContent = 'x '.repeat(5000) }")
+    page.locator(".told").first.evaluate("told => { told.textContent = 'y'.repeat(5000) }")
+    boxes = [page.locator(part).first.bounding_box() for part in ("h1", ".told")]
+    assert [box is not None and box["height"] < 90 for box in boxes] == [True, True]
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
 def test_the_list_shows_each_status_in_words(watched: Watched):
     watched.page.goto("/")
     rows = watched.page.locator("tbody tr")
@@ -101,7 +118,7 @@ def test_the_list_shows_each_status_in_words(watched: Watched):
 def test_the_cluster_page_shows_what_happened(watched: Watched):
     page = watched.page
     page.goto("/local/analytics/clusters/4")
-    body = page.locator("main").inner_text()
+    body = page.locator("main").inner_text().replace("\u00a0", " ")
     for expected in ("99 % of 1,600 tasks done", "KeyError", "out of memory", "shuffle-transfer-22", "5 erred",
                      "groupby(\"station\")", "12 (events over the cap)", "10.0.0.3:40003", "left"):  # fmt: skip
         assert expected in body, expected

@@ -17,8 +17,11 @@ from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, envelope
 
 OTHER = "0" * 31 + "2"
 TOMORROW = DAY + timedelta(1)
-QUERIES = ("computations", "groups", "exceptions", "events", "workers", "samples", "prefixes", "exceptions_by_kind")
-OF_ONE_CLUSTER = ("computations", "groups", "events", "workers", "samples")
+QUERIES = (
+    "computations", "groups", "exceptions", "exception_kinds", "events", "workers", "samples", "prefixes",
+    "exceptions_by_kind",
+)  # fmt: skip
+OF_ONE_CLUSTER = ("computations", "groups", "exception_kinds", "events", "workers", "samples")
 
 
 def _params(query: str) -> dict[str, Any]:

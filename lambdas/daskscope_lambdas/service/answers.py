@@ -21,10 +21,11 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """What the lake adds: the records of a cluster's task groups and exceptions, as in the API."""
+    """What the lake adds: the records of a cluster's task groups, as in the API, and its kinds of exception."""
 
     groups: Sequence[Mapping[str, Any]] = ()
-    exceptions: Sequence[Mapping[str, Any]] = ()
+    kinds: Sequence[Mapping[str, Any]] = ()
+    """All of them: `type`, `text`, `count`."""
 
 
 def answers(row: ClusterRow, now: float, depth: Depth) -> dict[str, Answer]:
@@ -71,8 +72,8 @@ def exceptions(row: ClusterRow, depth: Depth) -> Answer:
     """What failed?"""
     failed = row.totals.get("n_tasks_erred", 0)
     kinds: Counter[tuple[str, str]] = Counter()
-    for family in depth.exceptions:
-        kinds[family["type"], family["text"]] += family["count"]
+    for found in depth.kinds:
+        kinds[found["type"], found["text"]] += found["count"]
     known = max(failed, kinds.total())
     figures = {"count": known, "kinds": len(kinds)}
     if not known:

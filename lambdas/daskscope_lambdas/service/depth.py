@@ -13,9 +13,6 @@ from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.queries import Found, Queries
 from daskscope_lambdas.service.records import status
 
-KINDS_FROM = 1000
-"""So many of the latest exception records are looked at for the answers."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Everything:
@@ -24,6 +21,7 @@ class Everything:
     computations: list[dict[str, Any]]
     groups: list[dict[str, Any]]
     exceptions: list[dict[str, Any]]
+    kinds: list[dict[str, Any]]
     events: list[dict[str, Any]]
     workers: list[dict[str, Any]]
     samples: list[dict[str, Any]]
@@ -36,8 +34,7 @@ class DepthReader:
         self._queries, self._codes = queries, codes
 
     def for_answers(self, row: ClusterRow) -> Depth:
-        groups, exceptions = self._queries.groups(row), self._queries.exceptions(row, KINDS_FROM, 0)
-        return Depth(groups.rows, exceptions.rows)
+        return Depth(self._queries.groups(row).rows, self._queries.exception_kinds(row).rows)
 
     def computations(self, row: ClusterRow, now: float, limit: int, offset: int) -> Found:
         """With the text of the code, null where it is not kept any more; none runs on in a cluster that has ended."""
@@ -50,13 +47,13 @@ class DepthReader:
         return found
 
     def everything(self, row: ClusterRow, now: float, computations: tuple[int, int], limit: int) -> Everything:
-        """For the page: `computations` is their limit and offset, `limit` that of events, and of exceptions at
-        least: as many are looked at as for the answers, so that page and API say the same."""
+        """For the page: `computations` is their limit and offset, `limit` that of exceptions and of events."""
         ask = self._queries
         parts = {
             "computations": self.computations(row, now, *computations),
             "groups": ask.groups(row),
-            "exceptions": ask.exceptions(row, max(limit, KINDS_FROM), 0),
+            "exceptions": ask.exceptions(row, limit, 0),
+            "kinds": ask.exception_kinds(row),
             "events": ask.events(row, limit, 0),
             "workers": ask.workers(row),
             "samples": ask.samples(row),

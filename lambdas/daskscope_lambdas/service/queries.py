@@ -67,6 +67,11 @@ class Queries:
         """A cluster's exceptions, latest first."""
         return self._exceptions(row.account, self._days(row), limit, offset, cluster=row.uuid)
 
+    def exception_kinds(self, row: ClusterRow) -> Found:
+        """All kinds of a cluster's exceptions, most frequent first: `type`, `text`, `count`."""
+        answer = self._ask("exception_kinds", row.account, self._days(row), cluster=row.uuid)
+        return _found(answer.records(), answer)
+
     def account_exceptions(
         self, account: str, since_s: float | None, user: str | None, cluster: str | None, limit: int, offset: int
     ) -> Found:

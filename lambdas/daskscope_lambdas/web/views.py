@@ -38,7 +38,7 @@ def cluster(row: ClusterRow, now: float, found: Everything, offset: int) -> dict
     step = max(1, -(-len(found.samples) // TABLE_ROWS))
     return {
         "c": record,
-        "answers": answers(row, now, Depth(found.groups, found.exceptions)),
+        "answers": answers(row, now, Depth(found.groups, found.kinds)),
         "lost": {reason: n for reason, n in row.lost.items() if n},
         "skipped_files": found.skipped,
         "as_of": found.as_of,

@@ -59,7 +59,7 @@ def test_exceptions_are_counted_by_kind():
         {"type": "KeyError", "text": "'price'", "count": 2},
         {"type": "MemoryError", "text": "", "count": 1},
     ]
-    assert say("exceptions", row(n_tasks_erred=6), depth=Depth(exceptions=families)) == (
+    assert say("exceptions", row(n_tasks_erred=6), depth=Depth(kinds=families)) == (
         "failed", "6 tasks failed, 2 kinds of exception; the most frequent, 5 times: KeyError: 'price'",
     )  # fmt: skip
     assert say("exceptions", row()) == ("none", "No task failed.")
@@ -139,5 +139,5 @@ def test_uptime_does_not_mix_two_clocks(ahead_s: float):
 
 def test_kinds_are_a_lower_bound_where_some_were_dropped():
     dropped = dataclasses.replace(row(n_tasks_erred=9), lost={"exceptions": 3})
-    depth = Depth(exceptions=[{"type": "KeyError", "text": "KeyError('a')", "count": 6}])
+    depth = Depth(kinds=[{"type": "KeyError", "text": "KeyError('a')", "count": 6}])
     assert "at least 1 kind of exception" in say("exceptions", dropped, depth=depth)[1]

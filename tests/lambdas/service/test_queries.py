@@ -105,6 +105,15 @@ def test_exceptions_name_their_group_and_computation(rig: LakeRig, queries: Quer
     assert queries.account_exceptions("globex", None, None, None, 10, 0).rows == []
 
 
+def test_kinds_of_exception_are_all_counted(rig: LakeRig, queries: Queries) -> None:
+    alike = [exception(no=no, type="KeyError", text="KeyError('a')", count=2) for no in range(3)]
+    rare = [exception(no=no, type="ValueError", text=f"ValueError({no})", count=1) for no in range(3, 1500)]
+    rig.write(envelope(exceptions=[*alike, *rare]))
+    kinds = queries.exception_kinds(row()).rows
+    assert kinds[0] == {"type": "KeyError", "text": "KeyError('a')", "count": 6}
+    assert len(kinds) == 1498
+
+
 def test_since_counts_back_from_now(rig: LakeRig, queries: Queries, clock: FakeClock) -> None:
     rig.write(envelope(exceptions=[exception(no=0, last_ms=START_MS), exception(no=1, last_ms=START_MS + 5_000)]))
     clock.at = START + 10
