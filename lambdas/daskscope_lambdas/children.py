@@ -58,6 +58,7 @@ class Children:
         finally:
             self._held = False
         if self._pending:
+            self._pending = False  # told once: leaving is not interrupted again by the same signal
             raise KeyboardInterrupt
         return child
 
