@@ -55,6 +55,13 @@ class LongMemory(deque[T]):
         self._before_clear()
         super().clear()
 
+    def __copy__(self) -> deque[T]:
+        return deque(self, self.maxlen)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leaves the scheduler as the deque it stands for: what is ours, with the token in it, does not go along."""
+        return deque, (list(self), self.maxlen)
+
 
 def install(scheduler: Scheduler, settings: Settings) -> Watch | None:
     """Start watching, unless this scheduler is watched already or reporting is disabled.

@@ -1,8 +1,11 @@
 """The watch in a real scheduler: no trace in `scheduler.plugins`, a last message at the end, never in the way."""
 
+import copy
 import logging
+import pickle
 import sys
 import threading
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +135,17 @@ async def test_what_was_read_is_kept_no_longer_than_dask_keeps_it() -> None:
             cluster.scheduler.extensions[module.EXTENSION].poll()
             assert len(cluster.scheduler.computations) == 3
             assert (await inbox.next()).totals.n_computations == 8
+
+
+async def test_a_memory_that_a_user_copies_or_fetches_is_a_plain_deque(cluster: Cluster) -> None:
+    await look_at(cluster.scheduler)
+    await wait(cluster.client.submit(boom, 1))
+    memory = cluster.scheduler.erred_tasks
+    assert type(memory) is module.LongMemory
+    for taken in (copy.copy(memory), pickle.loads(pickle.dumps(memory))):
+        assert type(taken) is deque
+        assert [erred.key for erred in taken] == [erred.key for erred in memory]
+        assert taken.maxlen == memory.maxlen
 
 
 async def test_a_restart_loses_nothing_of_what_happened_since_the_last_read(cluster: Cluster) -> None:
