@@ -62,7 +62,8 @@ def test_a_cluster_that_closes_says_so_and_keeps_its_story(cluster: Cluster) -> 
     assert cluster.server.stop() == 0
     cluster.house.serve(int(port))
     assert found(scheduler_id)["n_tasks"] == 9
-    (computation,) = daskscope.list_computations(scheduler_id=scheduler_id)
+    # The last messages may still have been in the queue: it outlives the server too, and is written at once.
+    (computation,) = eventually(lambda: daskscope.list_computations(scheduler_id=scheduler_id), bool)
     assert computation["n_tasks"] == 9
 
 

@@ -54,10 +54,15 @@ class Schedule:
     async def drain_once(self) -> bool:
         """One batch out of the queue into the lake; whether the queue may hold more."""
         batch = await asyncio.to_thread(self._feed.receive, BATCH, HIDDEN_S)
-        # A message that was there before may be what ended the process: it goes alone, so that it takes no other along.
-        for part in [[d for d in batch if d.receive_count == 1], *([d] for d in batch if d.receive_count > 1)]:
-            if part:
-                await self._deliver(part)
+        try:
+            # A message that was there before may be what ended the process: it goes alone and takes no other along.
+            for part in [[d for d in batch if d.receive_count == 1], *([d] for d in batch if d.receive_count > 1)]:
+                if part:
+                    await self._deliver(part)
+        except asyncio.CancelledError:
+            # The server stops. The next one need not wait until these are visible again; what was deleted stays so.
+            await asyncio.to_thread(self._feed.release, [d.receipt for d in batch])
+            raise
         return len(batch) == BATCH
 
     async def _deliver(self, part: Sequence[Delivery]) -> None:

@@ -1,3 +1,4 @@
+import asyncio
 import base64
 import os
 from collections.abc import Callable
@@ -96,6 +97,24 @@ async def test_what_was_with_a_process_that_died_is_given_again_at_once_but_only
     clock.advance(HIDDEN_S + 1)
     await schedule(adapters, write).drain_once()
     assert write.batches[3:] == [["killer"]]
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_stops_leaves_its_batch_to_the_next_one(adapters: Adapters):
+    adapters.queue.send("message")
+    writing = asyncio.Event()
+
+    class Busy(FakeFunction):
+        async def __call__(self, event: Event) -> Any:
+            writing.set()
+            await asyncio.Event().wait()
+
+    round_ = asyncio.create_task(schedule(adapters, Busy(lambda _records: [])).drain_once())
+    await writing.wait()
+    round_.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await round_
+    assert [d.body for d in adapters.feed.receive(10, 0)] == ["message"]
 
 
 @pytest.mark.asyncio
