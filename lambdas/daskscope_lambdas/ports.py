@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 Scope = Literal["ingest", "read", "admin"]
 
 MAX_QUEUED_BYTES = 1 << 20
-"""Longest body of the queue, in UTF-8: SQS's own limit."""
+"""Longest body of the queue: SQS's own limit."""
 
 
 class StoreError(Exception):
@@ -73,7 +73,7 @@ class Queue(Protocol):
     """At least once, in no promised order."""
 
     def send(self, body: str) -> None:
-        """Returns once `body` is durable. ValueError if it is longer than MAX_QUEUED_BYTES."""
+        """Returns once `body` is durable: 1 to MAX_QUEUED_BYTES printable ASCII characters, else ValueError."""
         ...
 
 
@@ -88,7 +88,7 @@ class Delivery:
 
 
 class QueueFeed(Protocol):
-    """The other end of the queue, for whoever plays SQS's event source mapping."""
+    """The other end of the queue, for whoever plays SQS's event source mapping: the embedded server. AWS has its own."""
 
     def receive(self, limit: int, hidden_s: float) -> Sequence[Delivery]:
         """At most `limit` messages, oldest first, each hidden from other calls for `hidden_s` seconds.
@@ -190,6 +190,20 @@ class Clusters(Protocol):
         At most `limit` (1 or more) rows. A page may be short or empty although a cursor follows. Clusters that are
         enrolled meanwhile may be missing, no other is left out or told twice. A cursor that this port did not make
         raises ValueError.
+        """
+        ...
+
+    def living(self) -> Iterator[ClusterRow]:
+        """Clusters of all accounts that neither closed nor were retired, in no promised order.
+
+        One that is enrolled, closes or comes back meanwhile may or may not be among them.
+        """
+        ...
+
+    def retire(self, row: ClusterRow) -> bool:
+        """Leave the cluster out of `living` until its next beat; all else of it stays. Raises Missing.
+
+        False, and nothing changed, if a beat came since `row` was read.
         """
         ...
 

@@ -29,13 +29,13 @@ import uvicorn
 from daskscope import settings
 from daskscope.discovery import PORT, is_loopback, rendezvous
 from daskscope.errors import NotLoggedIn, SettingsError
-from daskscope_lambdas import env
 from daskscope_lambdas.embedded.asgi import Gateway
 from daskscope_lambdas.embedded.function import Function, log_plainly
 from daskscope_lambdas.embedded.schedule import Schedule
+from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.ports import Scope
 from daskscope_lambdas.service.tokens import Gate, mint
-from daskscope_lambdas.wiring import Adapters
+from daskscope_lambdas.wiring import Adapters, connect
 
 logger = logging.getLogger("daskscope.serve")
 
@@ -86,19 +86,21 @@ def run(
     port = listener.getsockname()[1]
     url = f"http://{_reachable(host)}:{port}"
     loopback = is_loopback(f"http://{_bracketed(host)}")
-    os.environ |= {env.WORLD: "local", env.DATA: str(home), env.PAGES: "open" if loopback else "login"}
+    here = LocalEnv(data=str(home), pages="open" if loopback else "login")
+    os.environ |= here.variables()
     # Only now, for the handlers read the environment.
     from daskscope_lambdas.handlers import house, ingest
 
-    token = _token(home, house.adapters(), "token", ("ingest", "read", "admin"))
-    ingest_token = _token(home, house.adapters(), "ingest-token", ("ingest",))
+    world = connect(here)
+    token = _token(home, world, "token", ("ingest", "read", "admin"))
+    ingest_token = _token(home, world, "ingest-token", ("ingest",))
     running = Running(url, token, ingest_token, home, loopback)
     api = Function("daskscope_lambdas.handlers.api", processes=2)
     write = Function("daskscope_lambdas.handlers.write", timeout_s=100)
     compact = Function("daskscope_lambdas.handlers.compact", timeout_s=900)
     names = LOOPBACK_NAMES | {_reachable(host)} | set(allow_hosts)
     gateway = Gateway(ingest.handler, api, names if loopback else None)
-    schedule = Schedule(house.adapters().feed, write, compact, ingest.handler, ingest_token, shared / "spool")
+    schedule = Schedule(world.feed, write, compact, ingest.handler, ingest_token, shared / "spool")
     meeting = rendezvous(shared, port)
 
     def started() -> None:
@@ -121,6 +123,7 @@ def run(
         _end_processes()
         listener.close()
         house.adapters().close()
+        world.close()
 
 
 async def _serve(server: uvicorn.Server, listener: socket.socket, schedule: Schedule) -> None:

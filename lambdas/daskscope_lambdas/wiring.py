@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import overload
 
-from daskscope_lambdas.adapters import local
 from daskscope_lambdas.adapters.system import SystemClock
-from daskscope_lambdas.env import Env
+from daskscope_lambdas.env import AwsEnv, Env, LocalEnv
 from daskscope_lambdas.ports import Clock, Clusters, ObjectStore, Queue, QueueFeed, Seals, Tokens, Vault
 
 
@@ -18,7 +18,6 @@ class Adapters:
 
     objects: ObjectStore
     queue: Queue
-    feed: QueueFeed
     clusters: Clusters
     seals: Seals
     tokens: Tokens
@@ -30,22 +29,41 @@ class Adapters:
     """Let go of files and connections; happens by itself when the process ends."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalAdapters(Adapters):
+    """On one machine somebody must play the event source mapping of the queue."""
+
+    feed: QueueFeed
+
+
+@overload
+def connect(env: LocalEnv, clock: Clock | None = None) -> LocalAdapters: ...
+@overload
+def connect(env: Env, clock: Clock | None = None) -> Adapters: ...
 def connect(env: Env, clock: Clock | None = None) -> Adapters:
-    """Open the world that `env` names; folders and files that are not there yet are made, for their owner alone.
+    """Open the world that `env` names. `clock` is the machine's unless given.
 
-        lake/              the objects
-        keys/              the vault's keys: whoever backs up the rest should not keep them together
-        registry.sqlite    queue, clusters, seals and tokens
-
-    `clock` is the machine's unless given. Raises StoreError. Opens anew on each call: the caller keeps the answer.
+    Raises StoreError. Opens anew on each call: the caller keeps the answer.
     """
     clock = clock or SystemClock()
+    return _aws(env, clock) if isinstance(env, AwsEnv) else _local(env, clock)
+
+
+def _local(env: LocalEnv, clock: Clock) -> LocalAdapters:
+    """Folders and files that are not there yet are made, for their owner alone.
+
+    lake/              the objects
+    keys/              the vault's keys: whoever backs up the rest should not keep them together
+    registry.sqlite    queue, clusters, seals and tokens
+    """
+    from daskscope_lambdas.adapters import local
+
     root = Path(env.data)
     vault = local.DiskVault(root / "keys")
     objects = local.DiskObjects(Path(env.lake))
     database = local.Database(root / "registry.sqlite")
     queue = local.SqliteQueue(database, clock)
-    return Adapters(
+    return LocalAdapters(
         objects=objects,
         queue=queue,
         feed=queue,
@@ -56,4 +74,22 @@ def connect(env: Env, clock: Clock | None = None) -> Adapters:
         clock=clock,
         lake_root=env.lake,
         close=database.close,
+    )
+
+
+def _aws(env: AwsEnv, clock: Clock) -> Adapters:
+    """Nothing is made: what `env` names is there, or its first use raises StoreError."""
+    from daskscope_lambdas.adapters import aws
+
+    clients = aws.Clients(env.endpoint_url)
+    return Adapters(
+        objects=aws.S3Objects(clients.s3, env.bucket),
+        queue=aws.SqsQueue(clients.sqs, env.queue_url),
+        clusters=aws.DynamoClusters(clients.dynamodb, env.table),
+        seals=aws.DynamoSeals(clients.dynamodb, env.table),
+        tokens=aws.DynamoTokens(clients.dynamodb, env.table),
+        vault=aws.SsmVault(clients.ssm, env.keys, env.keys_kms_key),
+        clock=clock,
+        lake_root=env.lake,
+        close=clients.close,
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daskscope_lambdas.env import Env
+from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.ports import Clusters, ObjectStore, Queue, QueueFeed, Seals, Tokens, Vault
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import Adapters, connect
@@ -14,7 +14,7 @@ Connect = Callable[[], Adapters]
 
 
 def local(folder: Path, clock: FakeClock) -> Adapters:
-    return connect(Env(world="local", data=str(folder / "data"), pages="login"), clock)
+    return connect(LocalEnv(data=str(folder / "data"), pages="login"), clock)
 
 
 WORLDS: dict[str, Callable[[Path, FakeClock], Adapters]] = {"local": local}

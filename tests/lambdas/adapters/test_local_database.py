@@ -13,7 +13,7 @@ import pytest
 
 from daskscope_lambdas.adapters.local import Database, SqliteQueue, SqliteTokens
 from daskscope_lambdas.adapters.local import database as module
-from daskscope_lambdas.env import Env
+from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.ports import StoreError, Taken, TokenRow
 from daskscope_lambdas.testing import FakeClock, race
 from daskscope_lambdas.wiring import Adapters, connect
@@ -194,11 +194,11 @@ def test_the_buried_are_kept_with_the_reason(database: Database) -> None:
 
 PROCESS = """
 import sys
-from daskscope_lambdas.env import Env
+from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.wiring import connect
 print("ready", flush=True)
 sys.stdin.readline()
-world = connect(Env(world="local", data=sys.argv[1], pages="login"))
+world = connect(LocalEnv(data=sys.argv[1], pages="login"))
 for n in range(10):
     row = world.clusters.enrol("acme", f"{sys.argv[2]}/{n}", 1.0, 2.0)
     world.queue.send(f"{sys.argv[2]}/{n}")
@@ -226,7 +226,7 @@ def test_processes_that_start_at_once_make_one_world(tmp_path: Path) -> None:
         process.stdin.flush()
     outputs = [process.communicate(timeout=60)[0] for process in started]
     assert [process.returncode for process in started] == [0] * 4
-    world = connect(Env(world="local", data=data, pages="login"))
+    world = connect(LocalEnv(data=data, pages="login"))
     everything = sorted(f"{process}/{n}" for process in range(4) for n in range(10))
     assert sorted(delivery.body for delivery in world.feed.receive(100, 30.0)) == everything
     rows = world.clusters.page("acme", None, 100, None).rows

@@ -11,7 +11,7 @@ from daskscope_lambdas.embedded.function import Function, FunctionDiedError
 from daskscope_lambdas.embedded.schedule import HIDDEN_S, Schedule
 from daskscope_lambdas.ports import StoreError
 from daskscope_lambdas.testing import FakeClock
-from daskscope_lambdas.wiring import Adapters
+from daskscope_lambdas.wiring import LocalAdapters
 
 Event = dict[str, Any]
 
@@ -29,7 +29,7 @@ class FakeFunction(Function):
         return {"batchItemFailures": [{"itemIdentifier": failed} for failed in self._answer(event["Records"])]}
 
 
-def schedule(world: Adapters, write: Function) -> Schedule:
+def schedule(world: LocalAdapters, write: Function) -> Schedule:
     def no_ingest(_event: Event, _context: object) -> Event:
         raise AssertionError("no spool here")
 
@@ -37,7 +37,7 @@ def schedule(world: Adapters, write: Function) -> Schedule:
 
 
 @pytest.mark.asyncio
-async def test_what_was_written_is_deleted(adapters: Adapters, clock: FakeClock):
+async def test_what_was_written_is_deleted(adapters: LocalAdapters, clock: FakeClock):
     for n in range(3):
         adapters.queue.send(f"message {n}")
     write = FakeFunction(lambda _records: [])
@@ -49,7 +49,7 @@ async def test_what_was_written_is_deleted(adapters: Adapters, clock: FakeClock)
 
 @pytest.mark.asyncio
 async def test_a_message_that_keeps_failing_is_buried_and_the_rest_is_not(
-    adapters: Adapters, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    adapters: LocalAdapters, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ):
     for body in ("good", "bad"):
         adapters.queue.send(body)
@@ -62,7 +62,7 @@ async def test_a_message_that_keeps_failing_is_buried_and_the_rest_is_not(
 
 
 @pytest.mark.asyncio
-async def test_what_ends_the_process_takes_no_other_message_along(adapters: Adapters, clock: FakeClock):
+async def test_what_ends_the_process_takes_no_other_message_along(adapters: LocalAdapters, clock: FakeClock):
     for body in ("one", "killer", "two"):
         adapters.queue.send(body)
 
@@ -80,7 +80,7 @@ async def test_what_ends_the_process_takes_no_other_message_along(adapters: Adap
 
 @pytest.mark.asyncio
 async def test_what_was_with_a_process_that_died_is_given_again_at_once_but_only_once(
-    adapters: Adapters, clock: FakeClock
+    adapters: LocalAdapters, clock: FakeClock
 ):
     for body in ("one", "killer"):
         adapters.queue.send(body)
@@ -100,7 +100,7 @@ async def test_what_was_with_a_process_that_died_is_given_again_at_once_but_only
 
 
 @pytest.mark.asyncio
-async def test_a_server_that_stops_leaves_its_batch_to_the_next_one(adapters: Adapters):
+async def test_a_server_that_stops_leaves_its_batch_to_the_next_one(adapters: LocalAdapters):
     adapters.queue.send("message")
     writing = asyncio.Event()
 
@@ -119,7 +119,7 @@ async def test_a_server_that_stops_leaves_its_batch_to_the_next_one(adapters: Ad
 
 @pytest.mark.asyncio
 async def test_what_cannot_be_read_in_the_spool_keeps_nothing_back(
-    adapters: Adapters, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    adapters: LocalAdapters, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     (tmp_path / "000.zst.msg").mkdir()
     os.mkfifo(tmp_path / "001.zst.msg")
@@ -142,7 +142,7 @@ async def test_what_cannot_be_read_in_the_spool_keeps_nothing_back(
 
 
 @pytest.mark.asyncio
-async def test_trouble_of_the_store_buries_nothing(adapters: Adapters, clock: FakeClock):
+async def test_trouble_of_the_store_buries_nothing(adapters: LocalAdapters, clock: FakeClock):
     adapters.queue.send("message")
 
     def full(_records: list[Event]) -> list[str]:

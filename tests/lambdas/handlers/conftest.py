@@ -7,10 +7,10 @@ from urllib.parse import parse_qsl
 import pytest
 
 from daskscope_lambdas import wiring
-from daskscope_lambdas.env import Env
+from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.handlers import api, house, ingest, reading, write
 from daskscope_lambdas.service.tokens import mint
-from daskscope_lambdas.wiring import Adapters
+from daskscope_lambdas.wiring import LocalAdapters
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -31,7 +31,7 @@ def event(method: str, path: str, headers: dict[str, str] | None = None, body: b
 
 
 @pytest.fixture
-def world(adapters: Adapters, env: Env, monkeypatch: pytest.MonkeyPatch) -> Iterator[Adapters]:
+def world(adapters: LocalAdapters, env: LocalEnv, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalAdapters]:
     """The handlers in an empty embedded world, as after a cold start."""
     importlib.import_module("daskscope_lambdas.handlers.compact")
     monkeypatch.setattr(wiring, "connect", lambda _env: adapters)
@@ -46,7 +46,7 @@ def world(adapters: Adapters, env: Env, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 @pytest.fixture
-def token(world: Adapters) -> Callable[..., str]:
+def token(world: LocalAdapters) -> Callable[..., str]:
     """A token of an account with these scopes, as an Authorization header."""
 
     def make(*scopes: Any, account: str = "acme") -> str:
@@ -56,7 +56,7 @@ def token(world: Adapters) -> Callable[..., str]:
 
 
 @pytest.fixture
-def get(world: Adapters) -> Callable[..., dict[str, Any]]:
+def get(world: LocalAdapters) -> Callable[..., dict[str, Any]]:
     """GET of a path (with its query) from the `api` function."""
 
     def ask(target: str, authorization: str | None = None, **options: Any) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def get(world: Adapters) -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
-def drain(world: Adapters) -> Callable[[], dict[str, Any]]:
+def drain(world: LocalAdapters) -> Callable[[], dict[str, Any]]:
     """Everything in the queue through the `write` function, as SQS hands it over; what did not fail is deleted."""
     from daskscope_lambdas.embedded.schedule import sqs_event
 

@@ -10,7 +10,7 @@ from daskscope import wire
 from daskscope.testing import message
 from daskscope_lambdas.handlers import ingest
 from daskscope_lambdas.ports import StoreError
-from daskscope_lambdas.wiring import Adapters
+from daskscope_lambdas.wiring import LocalAdapters
 from tests.lambdas.handlers.conftest import event
 
 Token = Callable[..., str]
@@ -21,7 +21,7 @@ def error(answer: dict[str, Any]) -> tuple[int, dict[str, str]]:
     return answer["statusCode"], json.loads(answer["body"])["error"]
 
 
-def test_a_message_is_taken(post: Post, world: Adapters):
+def test_a_message_is_taken(post: Post, world: LocalAdapters):
     answer = post(message())
     assert answer["statusCode"] == 200
     assert json.loads(answer["body"]) == {"id": 1, "url": "acme/analytics/clusters/1", "next_s": None, "wish": []}
@@ -60,7 +60,7 @@ def test_the_place_of_a_fault_is_told(post: Post):
 
 
 def test_our_own_fault_is_500_with_the_request_in_the_log(
-    post: Post, world: Adapters, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    post: Post, world: LocalAdapters, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     def fail(_queue: object, body: str) -> None:
         raise StoreError("disk full")

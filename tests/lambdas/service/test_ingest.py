@@ -12,13 +12,13 @@ from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, unpack
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.testing import FakeClock
-from daskscope_lambdas.wiring import Adapters
+from daskscope_lambdas.wiring import LocalAdapters
 
 CODE_HASH = "ba7816bf8f01cfea414140de5dae2223"  # SHA-256 of "abc"
 
 
 @pytest.fixture
-def ingest(adapters: Adapters) -> Ingest:
+def ingest(adapters: LocalAdapters) -> Ingest:
     return Ingest(adapters.queue, adapters.clusters, CodeKeeper(adapters.objects, adapters.vault), adapters.clock)
 
 
@@ -26,11 +26,11 @@ def post(ingest: Ingest, posted: wire.Message, account: str = "acme") -> wire.Re
     return ingest.take(account, *compress(wire.encode(posted)))
 
 
-def queued(adapters: Adapters) -> list[Envelope]:
+def queued(adapters: LocalAdapters) -> list[Envelope]:
     return [unpack(delivery.body) for delivery in adapters.feed.receive(100, 60)]
 
 
-def test_a_message_is_in_the_queue_and_in_the_row(ingest: Ingest, adapters: Adapters, clock: FakeClock):
+def test_a_message_is_in_the_queue_and_in_the_row(ingest: Ingest, adapters: LocalAdapters, clock: FakeClock):
     reply = post(ingest, message(seq=0))
     assert reply == wire.Reply(id=1, url="acme/analytics/clusters/1", wish=[])
     (envelope,) = queued(adapters)
@@ -42,7 +42,7 @@ def test_a_message_is_in_the_queue_and_in_the_row(ingest: Ingest, adapters: Adap
     assert row.totals["n_threads"] == 4
 
 
-def test_code_goes_to_the_vault_and_nowhere_else(ingest: Ingest, adapters: Adapters):
+def test_code_goes_to_the_vault_and_nowhere_else(ingest: Ingest, adapters: LocalAdapters):
     post(ingest, message(codes=[wire.Code(hash=CODE_HASH, text="abc")]))
     assert queued(adapters)[0].message.codes == []
     assert CodeKeeper(adapters.objects, adapters.vault).read("acme", [CODE_HASH]) == {CODE_HASH: "abc"}
@@ -55,18 +55,18 @@ def test_the_identity_is_wished_for_until_it_came(ingest: Ingest):
     assert post(ingest, message(seq=8)).wish == []
 
 
-def test_a_new_process_knows_what_the_registry_knows(ingest: Ingest, adapters: Adapters):
+def test_a_new_process_knows_what_the_registry_knows(ingest: Ingest, adapters: LocalAdapters):
     post(ingest, message(seq=0))
     fresh = Ingest(adapters.queue, adapters.clusters, CodeKeeper(adapters.objects, adapters.vault), adapters.clock)
     assert post(fresh, message(seq=1)) == wire.Reply(id=1, url="acme/analytics/clusters/1", wish=[])
 
 
-def test_without_identity_the_start_is_when_the_message_was_made(ingest: Ingest, adapters: Adapters):
+def test_without_identity_the_start_is_when_the_message_was_made(ingest: Ingest, adapters: LocalAdapters):
     post(ingest, message(seq=3))
     assert adapters.clusters.get("acme", 1).started_at == (START_MS + 30_000) / 1000
 
 
-def test_a_cluster_of_another_account_is_not_found(ingest: Ingest, adapters: Adapters):
+def test_a_cluster_of_another_account_is_not_found(ingest: Ingest, adapters: LocalAdapters):
     post(ingest, message(seq=0))
     for _ in range(2):  # the second time nothing of it may have been remembered
         with pytest.raises(NotFound, match="in account other"):
@@ -96,7 +96,7 @@ class BrokenRow:
         return self._inner.page(account, since, limit, cursor)
 
 
-def test_a_failing_live_row_does_not_fail_the_message(adapters: Adapters, caplog: pytest.LogCaptureFixture):
+def test_a_failing_live_row_does_not_fail_the_message(adapters: LocalAdapters, caplog: pytest.LogCaptureFixture):
     codes = CodeKeeper(adapters.objects, adapters.vault)
     ingest = Ingest(adapters.queue, BrokenRow(adapters.clusters), codes, adapters.clock)
     assert post(ingest, message(seq=0)).wish == ["identity"]
@@ -104,7 +104,7 @@ def test_a_failing_live_row_does_not_fail_the_message(adapters: Adapters, caplog
     assert "was not updated" in caplog.text
 
 
-def test_what_comes_again_or_late_changes_no_row(ingest: Ingest, adapters: Adapters):
+def test_what_comes_again_or_late_changes_no_row(ingest: Ingest, adapters: LocalAdapters):
     post(ingest, message(seq=0))
     post(ingest, message(seq=4, totals=wire.Totals(n_tasks=40)))
     post(ingest, message(seq=3, totals=wire.Totals(n_tasks=30)))
@@ -130,7 +130,7 @@ def test_what_comes_again_or_late_changes_no_row(ingest: Ingest, adapters: Adapt
     ],
 )
 def test_a_bad_value_is_refused_with_its_place(
-    ingest: Ingest, adapters: Adapters, changes: dict[str, object], place: str
+    ingest: Ingest, adapters: LocalAdapters, changes: dict[str, object], place: str
 ):
     with pytest.raises(BadMessage) as refused:
         post(ingest, message(**changes))
@@ -140,7 +140,7 @@ def test_a_bad_value_is_refused_with_its_place(
 
 
 def test_what_no_queue_takes_leaves_no_cluster_behind(
-    ingest: Ingest, adapters: Adapters, monkeypatch: pytest.MonkeyPatch
+    ingest: Ingest, adapters: LocalAdapters, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("daskscope_lambdas.service.ingest.MAX_QUEUED_CHARS", 100)
     with pytest.raises(TooLarge, match="in the queue"):
@@ -163,7 +163,7 @@ def _version(posted: wire.Message) -> bytes:
     ],
 )
 def test_a_bad_body_is_refused(
-    ingest: Ingest, adapters: Adapters, make: Callable[[], tuple[bytes, str | None]], error: type[Exception]
+    ingest: Ingest, adapters: LocalAdapters, make: Callable[[], tuple[bytes, str | None]], error: type[Exception]
 ):
     with pytest.raises(error):
         ingest.take("acme", *make())

@@ -1,0 +1,34 @@
+"""Shape of the registry's DynamoDB table. Standard library only: the infrastructure makes it, adapters/aws fills it.
+
+One table, one text key. No two kinds of item share one, and none is written by all clusters of an account:
+
+    cluster/<uuid>             a cluster: written by each of its messages
+    number/<account>/<id>      whose number that is: written once
+    account/<account>          the last number given out: written once a cluster
+    token/<key id>             a token
+    seals                      the boundary between sealed and open days
+
+Two sparse, keys-only indexes. What stands in them does not change while a cluster lives, so that a message writes its
+own item and nothing else:
+
+    listing    LISTED_IN, LISTED_AT    clusters and tokens by account, in the order of lists
+    living     LIVES_IN                clusters that have not ended, as far as anybody knows
+"""
+
+from __future__ import annotations
+
+KEY = "key"
+"""Partition key (S); there is no sort key."""
+
+LISTING = "listing"
+LISTED_IN = "listed_in"
+"""Partition key (S) of LISTING: `clusters/<account>` or `tokens/<account>`."""
+LISTED_AT = "listed_at"
+"""Sort key (S) of LISTING: text that sorts like the list."""
+
+LIVING = "living"
+LIVES_IN = "lives_in"
+"""Partition key (S) of LIVING; there is no sort key."""
+
+FORGET_AT = "forget_at"
+"""Time-to-live (N, epoch seconds), on items that may go by themselves."""

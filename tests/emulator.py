@@ -1,0 +1,82 @@
+"""AWS on this machine: ministack in an environment and a process of its own, on a free port."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+
+import httpx
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = ROOT / ".venv" / "emulator" / "bin" / "ministack"
+REGION = "eu-west-1"
+START_S = 60
+
+
+class Emulator:
+    """Starts on entering, ends with all it held on leaving. `log` is its output."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.log = folder / "emulator.log"
+
+    def __enter__(self) -> Emulator:
+        assert PROGRAM.exists(), "the emulator is not there: run `make test`, which installs it"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        settings = {
+            "GATEWAY_PORT": str(self.port),
+            "BIND_HOST": "127.0.0.1",
+            "MINISTACK_HOST": "127.0.0.1",
+            "MINISTACK_REGION": REGION,
+            "IOT_MTLS_ENABLED": "0",
+            "LAMBDA_EXECUTOR": "local",
+            "TMPDIR": str(self._folder),
+            # Functions run in its Python: what a bundle lacks, they must lack too.
+            "PYTHONNOUSERSITE": "1",
+        }
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [PROGRAM], env=_clean() | settings, cwd=self._folder, stdout=log, stderr=subprocess.STDOUT
+            )
+        give_up = time.monotonic() + START_S
+        while True:
+            try:
+                if httpx.get(f"{self.url}/_ministack/health", trust_env=False).is_success:
+                    return self
+            except httpx.TransportError:
+                assert self._process.poll() is None, self.log.read_text()
+            assert time.monotonic() < give_up, f"not up after {START_S} s:\n{self.log.read_text()}"
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What points boto3, the CDK and daskscope at it."""
+        return {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",  # what it signs with
+            "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+
+def _clean() -> dict[str, str]:
+    """This process's environment without what would lead somewhere else."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
