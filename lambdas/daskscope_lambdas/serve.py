@@ -1,6 +1,6 @@
 """`daskscope serve`: the functions, with a disk and SQLite for AWS, under one command.
 
-this process            HTTP, `ingest` in threads, the schedule
+this process            HTTP, `ingest` and `sweep` in threads, the schedule
 process `api`           pages and queries, two of them when busy
 process `write`         queue to lake
 process `compact`       seals days; only while it works
@@ -89,7 +89,7 @@ def run(
     here = LocalEnv(data=str(home), pages="open" if loopback else "login")
     os.environ |= here.variables()
     # Only now, for the handlers read the environment.
-    from daskscope_lambdas.handlers import house, ingest
+    from daskscope_lambdas.handlers import house, ingest, sweep
 
     world = connect(here)
     token = _token(home, world, "token", ("ingest", "read", "admin"))
@@ -100,7 +100,7 @@ def run(
     compact = Function("daskscope_lambdas.handlers.compact", timeout_s=900)
     names = LOOPBACK_NAMES | {_reachable(host)} | set(allow_hosts)
     gateway = Gateway(ingest.handler, api, names if loopback else None)
-    schedule = Schedule(world.feed, write, compact, ingest.handler, ingest_token, shared / "spool")
+    schedule = Schedule(world.feed, write, compact, ingest.handler, sweep.handler, ingest_token, shared / "spool")
     meeting = rendezvous(shared, port)
 
     def started() -> None:

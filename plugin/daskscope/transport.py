@@ -60,7 +60,7 @@ class Http:
 
     def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
         del name
-        headers = {"content-type": "application/json", "content-encoding": encoding}
+        headers = {"content-type": wire.CONTENT_TYPE, "content-encoding": encoding}
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
         try:

@@ -50,6 +50,11 @@ def test_from_post_to_page(server: Serving):
     assert "no such column" in server.http.get("/" + reply["url"]).text
 
 
+def test_head_tells_what_get_would(server: Serving):
+    asked, had = server.http.head("/healthz"), server.http.get("/healthz")
+    assert (asked.status_code, asked.content, asked.headers["content-length"]) == (200, b"", str(len(had.content)))
+
+
 def test_a_large_body_gets_413(server: Serving):
     answer = server.http.post(wire.PATH, content=b"x" * 5_000_000, headers=server.bearer)
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too-large")

@@ -100,7 +100,7 @@ def test_a_message_is_posted_with_token_and_encoding_and_the_reply_is_read() -> 
     assert (path, body) == ("/api/v1/telemetry", b"body")
     assert headers["authorization"] == f"Bearer {TOKEN}"
     assert headers["content-encoding"] == "zstd"
-    assert headers["content-type"] == "application/json"
+    assert headers["content-type"] == "application/octet-stream"
     assert headers["user-agent"] == f"daskscope/{__version__}"
     assert headers["accept-encoding"] == "identity"
 

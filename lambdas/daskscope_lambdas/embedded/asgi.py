@@ -140,7 +140,6 @@ def _event(scope: Mapping[str, Any], headers: dict[str, str], body: bytes) -> di
     for name, value in parse_qsl(query, keep_blank_values=True):
         parameters[name] = f"{parameters[name]},{value}" if name in parameters else value
     cookies = [part.strip() for part in headers.pop("cookie", "").split(";") if part.strip()]
-    method = "GET" if scope["method"] == "HEAD" else scope["method"]  # the web server leaves the body of a HEAD away
     now = time.time()
     client = scope.get("client") or ("", 0)
     return {
@@ -157,7 +156,7 @@ def _event(scope: Mapping[str, Any], headers: dict[str, str], body: bytes) -> di
             "domainName": headers.get("host", ""),
             "domainPrefix": "local",
             "http": {
-                "method": method,
+                "method": scope["method"],
                 "path": scope["path"],
                 "protocol": f"HTTP/{scope['http_version']}",
                 "sourceIp": client[0],

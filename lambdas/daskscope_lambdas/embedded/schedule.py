@@ -1,4 +1,4 @@
-"""What runs by itself: the queue into the lake, the spools into the queue, keeping the lake in shape."""
+"""What runs by itself: the queue into the lake, the spools into the queue, the lake in shape, the silent told."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 from daskscope import wire
 from daskscope_lambdas.embedded.function import Function, FunctionDiedError, Handler
 from daskscope_lambdas.ports import Delivery, QueueFeed, StoreError
+from daskscope_lambdas.service.sweep import EVERY_S as SWEEP_EVERY_S
 
 logger = logging.getLogger("daskscope.serve")
 
@@ -34,9 +35,17 @@ class Schedule:
     """Each `..._once` does one round, `run` does them for ever."""
 
     def __init__(
-        self, feed: QueueFeed, write: Function, compact: Function, ingest: Handler, token: str, spool: Path
+        self,
+        feed: QueueFeed,
+        write: Function,
+        compact: Function,
+        ingest: Handler,
+        sweep: Handler,
+        token: str,
+        spool: Path,
     ) -> None:
-        self._feed, self._write, self._compact, self._ingest = feed, write, compact, ingest
+        self._feed, self._write, self._compact = feed, write, compact
+        self._ingest, self._sweep = ingest, sweep
         self._token, self._spool = token, spool
         self._told = set[str]()
 
@@ -45,6 +54,8 @@ class Schedule:
             _repeat(self._drain_all, WINDOW_S),
             _repeat(self.take_spool, WINDOW_S),
             _repeat(self.compact_once, COMPACT_EVERY_S),
+            # Not at once: clusters that the server before this one heard of need a moment to find this one.
+            _repeat(self.sweep_once, SWEEP_EVERY_S, SWEEP_EVERY_S),
         )
 
     async def _drain_all(self) -> None:
@@ -88,6 +99,10 @@ class Schedule:
         """Have small files gathered and days that are over sealed."""
         await self._compact(scheduler_event())
 
+    async def sweep_once(self) -> None:
+        """Have clusters looked for that fell silent or idle."""
+        await asyncio.to_thread(self._sweep, scheduler_event(), None)
+
     async def take_spool(self) -> None:
         """Take in what plugins kept while there was no server."""
         paths = sorted(self._spool.glob("*.msg"))
@@ -121,14 +136,19 @@ class Schedule:
         return {
             "version": "2.0",
             "rawPath": wire.PATH,
-            "headers": {"authorization": f"Bearer {self._token}", "content-encoding": encoding},
+            "headers": {
+                "authorization": f"Bearer {self._token}",
+                "content-type": wire.CONTENT_TYPE,
+                "content-encoding": encoding,
+            },
             "requestContext": {"requestId": uuid.uuid4().hex, "http": {"method": "POST", "path": wire.PATH}},
             "body": base64.b64encode(body).decode("ascii"),
             "isBase64Encoded": True,
         }
 
 
-async def _repeat(work: Callable[[], Awaitable[None]], every_s: float) -> None:
+async def _repeat(work: Callable[[], Awaitable[None]], every_s: float, first_after_s: float = 0.0) -> None:
+    await asyncio.sleep(first_after_s)
     while True:
         try:
             await work()

@@ -35,4 +35,7 @@ def on_unknown_route(_error: NotFoundError) -> Response[str]:
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """An API Gateway v2 event to its response. One at a time per process: the resolver keeps the event on its class."""
+    http = event["requestContext"]["http"]
+    if http["method"] == "HEAD":  # A GET whose body the web server leaves away.
+        event = {**event, "requestContext": {**event["requestContext"], "http": {**http, "method": "GET"}}}
     return app.resolve(event, context)

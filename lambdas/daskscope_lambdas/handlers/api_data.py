@@ -28,7 +28,7 @@ def whoami() -> Response[str]:
 
 @router.get("/api/v1/<account>/clusters")
 def clusters(account: str) -> Response[str]:
-    reading.check_account(_authorization(), account, router.current_event.cookies)
+    reading.check_account(_authorization(), account, reading.cookies(router.current_event))
     given = _parameters()
     wanted, limit = parameters.wanted(given), parameters.limit(given)
     try:
@@ -74,7 +74,7 @@ def workers(account: str, cluster: str) -> Response[str]:
 
 @router.get("/api/v1/<account>/exceptions")
 def account_exceptions(account: str) -> Response[str]:
-    reading.check_account(_authorization(), account, router.current_event.cookies)
+    reading.check_account(_authorization(), account, reading.cookies(router.current_event))
     given = _parameters()
     since_s, user, reference = parameters.since_s(given), given.get("user") or None, given.get("cluster")
     uuid = reading.catalog().find(account, reference).uuid if reference else None
@@ -84,7 +84,7 @@ def account_exceptions(account: str) -> Response[str]:
 
 
 def _row(account: str, cluster: str) -> ClusterRow:
-    reading.check_account(_authorization(), account, router.current_event.cookies)
+    reading.check_account(_authorization(), account, reading.cookies(router.current_event))
     return reading.catalog().find(account, cluster)
 
 

@@ -18,13 +18,14 @@ from daskscope_lambdas.web import views
 
 router = APIGatewayHttpRouter()
 
-_HEADERS: dict[str, str | list[str]] = {
+_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'self'; object-src 'none'; script-src 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+_HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
 _PER_PAGE = 50
 
 
@@ -113,16 +114,16 @@ def problem_page(path: str, found: Problem) -> Response[str]:
     if found.status == 401:
         lines = [
             "These pages need a login: open /login?token=… with a token that may read.",
-            "`daskscope serve` prints this link when it starts.",
+            "`daskscope serve` prints this link when it starts; in AWS, `daskscope admin token new` makes a token.",
             found.message,
         ]
     title = titles.get(found.status, "This did not work")
     html = web.render("message.html", path, title=title, lines=lines, refresh_s=None)
-    return Response(found.status, "text/html; charset=utf-8", html, _HEADERS)
+    return Response(found.status, "text/html; charset=utf-8", html, _headers())
 
 
 def _account() -> str:
-    return reading.page_account(router.current_event.cookies)
+    return reading.page_account(reading.cookies(router.current_event))
 
 
 def _check(account: str) -> None:
@@ -136,8 +137,13 @@ def _parameters() -> dict[str, str]:
 
 def _page(template: str, status: int = 200, /, **context: object) -> Response[str]:
     html = web.render(template, router.current_event.path, **context)
-    return Response(status, "text/html; charset=utf-8", html, _HEADERS)
+    return Response(status, "text/html; charset=utf-8", html, _headers())
+
+
+def _headers() -> dict[str, str | list[str]]:
+    """In AWS with the word that there is no way here but https; on one machine that is the proxy's to say."""
+    return {**_HEADERS, **(_HTTPS_ONLY if house.env().world == "aws" else {})}
 
 
 def _redirect(target: str, cookies: list[Cookie] | None = None) -> Response[str]:
-    return Response(303, "text/plain; charset=utf-8", "", {**_HEADERS, "Location": target}, cookies)
+    return Response(303, "text/plain; charset=utf-8", "", {**_headers(), "Location": target}, cookies)

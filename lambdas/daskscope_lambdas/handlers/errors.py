@@ -16,8 +16,8 @@ class BadParameterError(Exception):
     """A query parameter is not of its form."""
 
 
-class UnsupportedEncodingError(Exception):
-    """A Content-Encoding that is not taken."""
+class UnsupportedMediaError(Exception):
+    """A Content-Type or Content-Encoding that is not taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ _TABLE: tuple[tuple[type[Exception], int, str], ...] = (
     (PermissionDenied, 403, "permission-denied"),
     (NotFound, 404, "not-found"),
     (TooLarge, 413, "too-large"),
-    (UnsupportedEncodingError, 415, "unsupported-media-type"),
+    (UnsupportedMediaError, 415, "unsupported-media-type"),
     (BadMessage, 422, "bad-message"),
 )
 """First match wins: TooLarge is a BadMessage. What is not here is our fault."""

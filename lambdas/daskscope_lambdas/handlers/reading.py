@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from http.cookies import SimpleCookie
 
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+
 from daskscope.errors import NotFound
 from daskscope_lambdas.handlers import house
 from daskscope_lambdas.service.catalog import Catalog
@@ -50,6 +52,11 @@ def check_account(authorization: str | None, account: str, cookies: Sequence[str
     theirs = reader(authorization).account if authorization else page_account(cookies)
     if theirs != account:
         raise NotFound(f"No account {account} for this reader.")
+
+
+def cookies(event: APIGatewayProxyEventV2) -> list[str]:
+    """Those of a request. AWS lists them apart; some that speak its format leave them in their header."""
+    return event.cookies or [event.headers.get("cookie", "")]
 
 
 def page_account(cookies: Sequence[str]) -> str:

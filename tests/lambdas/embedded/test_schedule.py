@@ -1,14 +1,16 @@
 import asyncio
 import base64
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from daskscope import wire
 from daskscope_lambdas.embedded.function import Function, FunctionDiedError
-from daskscope_lambdas.embedded.schedule import HIDDEN_S, Schedule
+from daskscope_lambdas.embedded.schedule import COMPACT_EVERY_S, HIDDEN_S, SWEEP_EVERY_S, WINDOW_S, Schedule
 from daskscope_lambdas.ports import StoreError
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
@@ -30,10 +32,11 @@ class FakeFunction(Function):
 
 
 def schedule(world: LocalAdapters, write: Function) -> Schedule:
-    def no_ingest(_event: Event, _context: object) -> Event:
-        raise AssertionError("no spool here")
+    return Schedule(world.feed, write, write, nothing_here, nothing_here, "token", Path("nowhere"))
 
-    return Schedule(world.feed, write, write, no_ingest, "token", Path("nowhere"))
+
+def nothing_here(_event: Event, _context: object) -> Event:
+    raise AssertionError("no spool here, and nobody sweeps")
 
 
 @pytest.mark.asyncio
@@ -128,12 +131,13 @@ async def test_what_cannot_be_read_in_the_spool_keeps_nothing_back(
     taken = list[str]()
 
     def ingest(event: Event, _context: object) -> Event:
+        assert event["headers"]["content-type"] == wire.CONTENT_TYPE
         body = base64.b64decode(event["body"]).decode()
         taken.append(body)
         return {"statusCode": 500 if body == "busy" else 200, "body": "{}"}
 
     write = FakeFunction(lambda _records: [])
-    spool = Schedule(adapters.feed, write, write, ingest, "token", tmp_path)
+    spool = Schedule(adapters.feed, write, write, ingest, nothing_here, "token", tmp_path)
     for _ in range(3):
         await spool.take_spool()
     assert taken == ["busy", "good", "busy", "busy"]
@@ -154,3 +158,46 @@ async def test_trouble_of_the_store_buries_nothing(adapters: LocalAdapters, cloc
             await broken.drain_once()
         clock.advance(HIDDEN_S + 1)
     assert [d.body for d in adapters.feed.receive(10, 0)] == ["message"]
+
+
+@pytest.mark.asyncio
+async def test_a_sweep_is_no_business_of_the_event_loop(adapters: LocalAdapters):
+    swept = list[tuple[str, bool]]()
+
+    def sweep(event: Event, _context: object) -> None:
+        swept.append((event["source"], threading.current_thread() is threading.main_thread()))
+
+    write = FakeFunction(lambda _records: [])
+    await Schedule(adapters.feed, write, write, nothing_here, sweep, "token", Path("nowhere")).sweep_once()
+    assert swept == [("aws.scheduler", False)]
+
+
+@pytest.mark.asyncio
+async def test_the_first_sweep_waits_until_clusters_have_found_the_server_again(
+    adapters: LocalAdapters, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    naps = list[float]()
+    all_asleep = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        if not seconds:
+            return
+        naps.append(seconds)
+        if len(naps) == 4:
+            all_asleep.set()
+        await asyncio.Event().wait()
+
+    class Compact(FakeFunction):
+        async def __call__(self, event: Event) -> None:
+            pass
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    nothing = Compact(lambda _records: [])
+    rounds = Schedule(adapters.feed, nothing, nothing, nothing_here, nothing_here, "token", Path("nowhere")).run()
+    running = asyncio.create_task(rounds)
+    await all_asleep.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert sorted(naps) == [WINDOW_S, WINDOW_S, COMPACT_EVERY_S, SWEEP_EVERY_S]
+    assert not caplog.text, "a sweep would have failed"

@@ -8,7 +8,7 @@ import pytest
 
 from daskscope_lambdas import wiring
 from daskscope_lambdas.env import LocalEnv
-from daskscope_lambdas.handlers import api, house, ingest, reading, write
+from daskscope_lambdas.handlers import api, house, ingest, reading, sweep, write
 from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import LocalAdapters
 
@@ -37,7 +37,7 @@ def world(adapters: LocalAdapters, env: LocalEnv, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(wiring, "connect", lambda _env: adapters)
     monkeypatch.setattr(house, "read", lambda: env)
     cached = [house.env, house.adapters, house.gate, reading.catalog, reading.queries, reading.depth]
-    cached += [ingest._ingest, write._writer]  # the functions' own caches
+    cached += [ingest._ingest, write._writer, sweep._sweeper]  # the functions' own caches
     for made in cached:
         made.cache_clear()
     yield adapters

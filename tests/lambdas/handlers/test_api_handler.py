@@ -8,9 +8,11 @@ import pytest
 from daskscope import wire
 from daskscope.testing import CLUSTER, exception, groups, identity, message
 from daskscope.testing import event as happened
+from daskscope_lambdas.handlers import api
 from daskscope_lambdas.ports import StoreError
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import Adapters
+from tests.lambdas.handlers.conftest import event
 
 Get = Callable[..., dict[str, Any]]
 Token = Callable[..., str]
@@ -146,6 +148,25 @@ def test_a_parameter_that_is_not_of_its_form(get: Get, token: Token, full: None,
 @pytest.mark.parametrize("path", ["/api/v1/acme/nonsense", "/api/v1/acme/clusters/99", "/api/v1/acme/clusters/x y"])
 def test_what_is_not_there(get: Get, token: Token, full: None, path: str):
     assert refused(get(path, token("read"))) == (404, "not-found")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS"])
+@pytest.mark.parametrize("path", [wire.PATH, f"{wire.PATH}/", "/api/v1/", "/api/v1/acme/clusters/", "/api/v2/whoami"])
+def test_what_nothing_answers_has_the_shape_of_all_errors(world: Adapters, method: str, path: str):
+    assert refused(api.handler(event(method, path), None)) == (404, "not-found")
+
+
+def test_a_post_that_is_none_of_ours(world: Adapters, token: Token):
+    headers = {"authorization": token("read", "ingest", "admin")}
+    for path in (f"{wire.PATH}/", "/api/v1/acme/clusters", "/api/v1/whoami"):
+        assert refused(api.handler(event("POST", path, headers, b"{}"), None)) == (404, "not-found")
+
+
+def test_head_is_answered_like_get(get: Get, token: Token):
+    headers = {"authorization": token("read")}
+    asked = event("HEAD", "/api/v1/whoami", headers)
+    assert api.handler(asked, None) == get("/api/v1/whoami", headers["authorization"])
+    assert asked["requestContext"]["http"]["method"] == "HEAD"
 
 
 def test_a_corrupt_file_is_named_and_the_rest_is_shown(get: Get, token: Token, full: None, world: Adapters):

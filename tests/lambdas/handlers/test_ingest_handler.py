@@ -1,3 +1,5 @@
+import base64
+import gzip
 import json
 import subprocess
 import sys
@@ -7,6 +9,7 @@ from typing import Any
 import pytest
 
 from daskscope import wire
+from daskscope.compression import MAX_MESSAGE_BYTES, compress
 from daskscope.testing import message
 from daskscope_lambdas.handlers import ingest
 from daskscope_lambdas.ports import StoreError
@@ -33,16 +36,110 @@ def test_a_message_is_taken(post: Post, world: LocalAdapters):
     [
         ({"authorization": ""}, b"", 401, "not-logged-in"),
         ({"authorization": "Bearer dks_nonsense"}, b"", 401, "not-logged-in"),
+        ({}, b"", 422, "bad-message"),
         ({}, b"{}", 422, "bad-message"),
+        ({}, b"x" * wire.MAX_BODY_BYTES, 422, "bad-message"),
         ({}, b"x" * (wire.MAX_BODY_BYTES + 1), 413, "too-large"),
         ({"content-encoding": "br"}, b"", 415, "unsupported-media-type"),
+        ({"content-encoding": "gzip, gzip"}, b"", 415, "unsupported-media-type"),
         ({"content-encoding": "gzip"}, b"no gzip", 422, "bad-message"),
+        ({"content-encoding": "zstd"}, b"", 422, "bad-message"),
+        ({"content-encoding": "gzip"}, gzip.compress(b"[" * (MAX_MESSAGE_BYTES + 1)), 413, "too-large"),
+        ({"content-type": "application/x-www-form-urlencoded"}, b"", 415, "unsupported-media-type"),
+        ({"content-type": "application/json, application/json"}, b"", 415, "unsupported-media-type"),
+        ({"content-type": "; charset=utf-8"}, b"", 415, "unsupported-media-type"),
     ],
 )
 def test_what_is_refused(token: Token, headers: dict[str, str], body: bytes, status: int, code: str):
     posted = event("POST", wire.PATH, {"authorization": token("ingest"), **headers}, body)
     found = error(ingest.handler(posted, None))
     assert (found[0], found[1]["code"]) == (status, code)
+
+
+@pytest.mark.parametrize("kind", [wire.CONTENT_TYPE, "application/json", "Application/JSON; charset=UTF-8", "", None])
+@pytest.mark.parametrize("encoding", ["ZSTD", " zstd ", None])
+def test_types_and_encodings_that_are_taken(token: Token, kind: str | None, encoding: str | None):
+    body = wire.encode(message())
+    headers: dict[str, Any] = {"authorization": token("ingest"), "content-type": kind, "content-encoding": encoding}
+    answer = ingest.handler(event("POST", wire.PATH, headers, compress(body)[0] if encoding else body), None)
+    assert answer["statusCode"] == 200, answer
+
+
+def test_a_type_that_is_refused_names_those_that_are_not(token: Token):
+    curls = {"authorization": token("ingest"), "content-type": "application/x-www-form-urlencoded"}
+    _, found = error(ingest.handler(event("POST", wire.PATH, curls, b"{}"), None))
+    assert found["message"].endswith("is not taken: send application/octet-stream or application/json.")
+
+
+def test_first_who_then_what_then_how_much(token: Token):
+    headers = {"content-type": "text/plain", "content-encoding": "br"}
+    posted = event("POST", wire.PATH, headers, b"x" * (wire.MAX_BODY_BYTES + 1))
+    assert error(ingest.handler(posted, None))[0] == 401
+    headers["authorization"] = token("ingest")
+    assert "Content-Type" in error(ingest.handler(posted, None))[1]["message"]
+    headers["content-type"] = "application/json"
+    assert "Content-Encoding" in error(ingest.handler(posted, None))[1]["message"]
+    headers["content-encoding"] = "gzip"
+    assert error(ingest.handler(posted, None))[0] == 413
+
+
+def test_a_type_of_text_comes_as_text(token: Token):
+    posted = event("POST", wire.PATH, {"authorization": token("ingest"), "content-type": "application/json"})
+    posted |= {"body": wire.encode(message()).decode(), "isBase64Encoded": False}
+    assert ingest.handler(posted, None)["statusCode"] == 200
+    del posted["isBase64Encoded"]
+    assert ingest.handler(posted, None)["statusCode"] == 200
+
+
+def test_compressed_bytes_that_a_gateway_took_for_text_tell_which_type_to_send(token: Token):
+    body, encoding = compress(wire.encode(message()))
+    headers = {"authorization": token("ingest"), "content-type": "application/json", "content-encoding": encoding}
+    posted = event("POST", wire.PATH, headers)
+    posted |= {"body": body.decode("utf-8", "replace"), "isBase64Encoded": False}
+    status, found = error(ingest.handler(posted, None))
+    assert (status, wire.CONTENT_TYPE in found["message"]) == (415, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"body": "no base64!"}, 422),
+        ({"body": "YWJj\n"}, 422),
+        ({"body": "é"}, 422),
+        ({"body": "!" * (wire.MAX_BODY_BYTES * 4 // 3)}, 422),
+        ({"body": "!" * (wire.MAX_BODY_BYTES * 4 // 3 + 1)}, 413),
+        ({"body": "x" * (wire.MAX_BODY_BYTES + 1), "isBase64Encoded": False}, 413),
+        ({"body": "é" * wire.MAX_BODY_BYTES, "isBase64Encoded": False}, 413),
+        ({"body": '"\ud800"', "isBase64Encoded": False}, 422),
+        ({"body": "[" * 200_000, "isBase64Encoded": False}, 422),
+        ({"body": None}, 422),
+        ({"body": None, "isBase64Encoded": False}, 422),
+        ({"body": ..., "isBase64Encoded": ...}, 422),
+        ({"isBase64Encoded": ...}, 422),
+        ({"headers": None}, 401),
+        ({"headers": ...}, 401),
+        ({"headers": {"authorization": None}}, 401),
+    ],
+)
+def test_an_event_that_is_not_as_it_should_be_is_no_fault_of_ours(token: Token, changes: dict[str, Any], status: int):
+    posted = event("POST", wire.PATH, {"authorization": token("ingest")}, b"{}") | changes
+    posted = {name: value for name, value in posted.items() if value is not ...}
+    assert error(ingest.handler(posted, None))[0] == status
+
+
+def test_too_much_text_is_refused_for_its_length_alone(token: Token):
+    posted = event("POST", wire.PATH, {"authorization": token("ingest"), "content-encoding": "gzip"})
+    posted |= {"body": "x" * (wire.MAX_BODY_BYTES + 1), "isBase64Encoded": False}
+    assert error(ingest.handler(posted, None))[0] == 413
+    posted["body"] = posted["body"][1:]
+    assert error(ingest.handler(posted, None))[0] == 415
+
+
+def test_a_full_body_is_taken(token: Token):
+    padded = wire.encode(message()).ljust(wire.MAX_BODY_BYTES)
+    answer = ingest.handler(event("POST", wire.PATH, {"authorization": token("ingest")}, padded), None)
+    assert answer["statusCode"] == 200
+    assert len(base64.b64encode(padded)) == wire.MAX_BODY_BYTES * 4 // 3, "what the limit on base64 counts"
 
 
 def test_a_token_that_may_only_read_may_not_report(post: Post, token: Token):

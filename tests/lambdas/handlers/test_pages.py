@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from daskscope.testing import identity, message
-from daskscope_lambdas.env import Env
+from daskscope_lambdas.env import AwsEnv, Env
 from daskscope_lambdas.handlers import house
 from daskscope_lambdas.wiring import Adapters
 
@@ -31,6 +31,29 @@ def test_without_a_login_the_page_says_how(get: Get, token: Token):
     answer = get("/acme/analytics")
     assert answer["statusCode"] == 401
     assert "/login?token=" in answer["body"]
+
+
+@pytest.fixture
+def aws(world: Adapters, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told that it runs in AWS, over https."""
+    there = AwsEnv(bucket="b", table="t", queue_url="q", keys="/k")
+    monkeypatch.setattr(house, "read", lambda: there)
+    house.env.cache_clear()
+
+
+def test_in_aws_the_login_travels_by_https_alone(aws: None, get: Get, token: Token):
+    assert get("/acme/analytics")["statusCode"] == 401
+    answer = get(f"/login?token={token('read').removeprefix('Bearer ')}")
+    (cookie,) = answer["cookies"]
+    assert "Secure" in cookie
+    assert answer["headers"]["Strict-Transport-Security"] == "max-age=31536000"
+    assert get("/acme/analytics", cookies=(cookie.partition(";")[0],))["statusCode"] == 200
+
+
+def test_one_machine_does_not_speak_for_its_host(get: Get, token: Token):
+    answer = get(f"/login?token={token('read').removeprefix('Bearer ')}")
+    assert "Secure" not in answer["cookies"][0]
+    assert "Strict-Transport-Security" not in answer["headers"]
 
 
 def test_login_puts_the_token_into_a_cookie_that_scripts_cannot_read(get: Get, token: Token):

@@ -1,5 +1,5 @@
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -94,6 +94,12 @@ class BrokenRow:
 
     def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:
         return self._inner.page(account, since, limit, cursor)
+
+    def living(self) -> Iterator[ClusterRow]:
+        return self._inner.living()
+
+    def retire(self, row: ClusterRow) -> bool:
+        return self._inner.retire(row)
 
 
 def test_a_failing_live_row_does_not_fail_the_message(adapters: LocalAdapters, caplog: pytest.LogCaptureFixture):

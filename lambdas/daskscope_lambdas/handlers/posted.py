@@ -1,0 +1,49 @@
+"""What a posted request holds: its type, encoding and size are checked before anything of its body is decoded."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from daskscope import wire
+from daskscope.errors import BadMessage, TooLarge
+from daskscope_lambdas.handlers.errors import UnsupportedMediaError
+
+_TYPES = (wire.CONTENT_TYPE, "application/json")
+_ENCODINGS = ("", "identity", "zstd", "gzip")
+_MAX_BASE64 = -(-wire.MAX_BODY_BYTES // 3) * 4
+
+
+def body(event: Mapping[str, Any]) -> tuple[bytes, str]:
+    """The body of an API Gateway v2 event, and its Content-Encoding in lower case, empty for none.
+
+    No Content-Type is as good as the right one. Raises UnsupportedMediaError, TooLarge, BadMessage for what is not
+    the base64 that it claims to be.
+    """
+    encoding = _encoding(event.get("headers") or {})
+    text: str = event.get("body") or ""
+    in_base64 = bool(event.get("isBase64Encoded"))
+    if len(text) > (_MAX_BASE64 if in_base64 else wire.MAX_BODY_BYTES):
+        raise TooLarge(f"The body has over {wire.MAX_BODY_BYTES} bytes: send less at a time.")
+    if not in_base64:
+        if text and encoding not in ("", "identity"):
+            # The gateway took the compressed bytes for text, by their Content-Type: what is left of them is no use.
+            raise UnsupportedMediaError(
+                f"A body in {encoding} came as text: send it with Content-Type {wire.CONTENT_TYPE!r}."
+            )
+        return text.encode("utf-8", "surrogatepass"), encoding
+    try:
+        return base64.b64decode(text, validate=True), encoding
+    except ValueError as error:
+        raise BadMessage(f"The body is not base64: {error}.") from error
+
+
+def _encoding(headers: Mapping[str, str | None]) -> str:
+    kind = (headers.get("content-type") or wire.CONTENT_TYPE).partition(";")[0].strip().lower()
+    if kind not in _TYPES:
+        raise UnsupportedMediaError(f"Content-Type {kind!r} is not taken: send {' or '.join(_TYPES)}.")
+    encoding = (headers.get("content-encoding") or "").strip().lower()
+    if encoding not in _ENCODINGS:
+        raise UnsupportedMediaError(f"Content-Encoding {encoding!r} is not taken: send zstd, gzip or none.")
+    return encoding

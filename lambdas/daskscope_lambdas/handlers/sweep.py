@@ -1,0 +1,27 @@
+"""Once a minute: tells in the log which clusters fell silent or idle for long."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+from daskscope_lambdas.handlers import house
+from daskscope_lambdas.service.sweep import Sweeper
+
+logger = logging.getLogger("daskscope.handlers")
+
+house.start_logging()
+
+
+@cache
+def _sweeper() -> Sweeper:
+    return Sweeper(house.adapters().clusters, house.adapters().clock)
+
+
+def handler(event: dict[str, Any], context: object) -> dict[str, int]:
+    """An EventBridge Scheduler event; what it says does not matter, only that it came. The answer is what was seen."""
+    swept = asdict(_sweeper().run())
+    logger.debug("Swept.", extra=swept)
+    return swept
