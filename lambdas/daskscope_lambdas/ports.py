@@ -203,7 +203,8 @@ class Clusters(Protocol):
     def retire(self, row: ClusterRow) -> bool:
         """Leave the cluster out of `living` until its next beat; all else of it stays. Raises Missing.
 
-        False, and nothing changed, if a beat came since `row` was read.
+        False, and nothing changed, if a beat came since `row` was read, or if it is out already: of many callers one
+        gets True.
         """
         ...
 

@@ -76,6 +76,12 @@ def _query(name: str) -> _Query:
 
 
 @cache
+def _opened(root: str, pid: int) -> tuple[pafs.FileSystem, str]:  # noqa: ARG001  as below
+    """Kept, for a bucket's connections are costly to make. Credentials are those of the environment."""
+    return pafs.FileSystem.from_uri(root)
+
+
+@cache
 def _engine(pid: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  a forked child must not use its parent's threads
     """A database without tables that only lends cursors: what a cursor registers, no other cursor sees."""
     engine = duckdb.connect(
@@ -110,7 +116,7 @@ class Lake:
     """
 
     def __init__(self, root: str, boundary: date | None, open_files: Collection[str] | None = None) -> None:
-        self._filesystem, path = pafs.FileSystem.from_uri(root if "://" in root else str(Path(root).absolute()))
+        self._filesystem, path = _opened(root if "://" in root else str(Path(root).absolute()), os.getpid())
         self._root = path.rstrip("/") + "/"
         self._boundary = boundary or date.min
         self._open_files = open_files

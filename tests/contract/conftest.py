@@ -1,38 +1,93 @@
 """The worlds that every contract test runs in. A new one is one entry in WORLDS and nothing in the tests."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
+import boto3
 import pytest
 
 from daskscope_lambdas.env import LocalEnv
-from daskscope_lambdas.ports import Clusters, ObjectStore, Queue, QueueFeed, Seals, Tokens, Vault
+from daskscope_lambdas.ports import Clusters, ObjectStore, Queue, Seals, Tokens, Vault
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import Adapters, connect
+from tests.aws_world import make_world, point_at
+from tests.emulator import Emulator
 
 Connect = Callable[[], Adapters]
 
 
-def local(folder: Path, clock: FakeClock) -> Adapters:
-    return connect(LocalEnv(data=str(folder / "data"), pages="login"), clock)
+@dataclass(frozen=True)
+class World:
+    """What belongs to one test. `connect` makes adapters anew over the same stores, as another process would."""
+
+    connect: Connect
+    queued: Callable[[], list[str]]
+    """Takes all bodies out of the queue, past the ports: its other end is no port in every world."""
 
 
-WORLDS: dict[str, Callable[[Path, FakeClock], Adapters]] = {"local": local}
-"""How to connect to the world that belongs to one test; each call makes adapters of its own over the same stores."""
+def local(request: pytest.FixtureRequest) -> World:
+    folder: Path = request.getfixturevalue("tmp_path")
+    clock: FakeClock = request.getfixturevalue("clock")
+    env = LocalEnv(data=str(folder / "data"), pages="login")
+
+    def queued() -> list[str]:
+        adapters = connect(env, clock)
+        deliveries = adapters.feed.receive(100, 30.0)
+        adapters.feed.delete([delivery.receipt for delivery in deliveries])
+        adapters.close()
+        return [delivery.body for delivery in deliveries]
+
+    return World(lambda: connect(env, clock), queued)
+
+
+def aws(request: pytest.FixtureRequest) -> World:
+    emulator: Emulator = request.getfixturevalue("emulator")
+    clock: FakeClock = request.getfixturevalue("clock")
+    patch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
+    point_at(emulator, patch)
+    # What was made a moment ago is to be seen at once here: nobody has to wait for it.
+    patch.setattr("daskscope_lambdas.adapters.aws.again.PAUSES_S", (0.0,) * 5)
+    env = make_world(emulator)
+
+    def queued() -> list[str]:
+        bodies: list[str] = []
+        with closing(boto3.client("sqs", endpoint_url=emulator.url)) as sqs:
+            while messages := sqs.receive_message(QueueUrl=env.queue_url, MaxNumberOfMessages=10).get("Messages"):
+                for message in messages:
+                    bodies.append(message.get("Body", ""))
+                    sqs.delete_message(QueueUrl=env.queue_url, ReceiptHandle=message.get("ReceiptHandle", ""))
+        return bodies
+
+    return World(lambda: connect(env, clock), queued)
+
+
+WORLDS: dict[str, Callable[[pytest.FixtureRequest], World]] = {"local": local, "aws": aws}
 
 
 @pytest.fixture(params=list(WORLDS))
-def connect_again(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Connect]:
+def here(request: pytest.FixtureRequest) -> World:
+    return WORLDS[request.param](request)
+
+
+@pytest.fixture
+def connect_again(here: World) -> Iterator[Connect]:
     """As another process would: new adapters over what the test's others use."""
     made: list[Adapters] = []
 
     def again() -> Adapters:
-        made.append(WORLDS[request.param](tmp_path, clock))
+        made.append(here.connect())
         return made[-1]
 
     yield again
     for adapters in made:
         adapters.close()
+
+
+@pytest.fixture
+def queued(here: World) -> Callable[[], list[str]]:
+    return here.queued
 
 
 @pytest.fixture
@@ -48,11 +103,6 @@ def object_store(world: Adapters) -> ObjectStore:
 @pytest.fixture
 def queue(world: Adapters) -> Queue:
     return world.queue
-
-
-@pytest.fixture
-def feed(world: Adapters) -> QueueFeed:
-    return world.feed
 
 
 @pytest.fixture

@@ -233,6 +233,116 @@ def test_a_limit_below_one_is_refused(clusters: Clusters, limit: int) -> None:
         clusters.page("acme", None, limit, None)
 
 
+def alive(clusters: Clusters) -> list[str]:
+    return sorted(row.uuid for row in clusters.living())
+
+
+def test_living_are_those_of_all_accounts_that_did_not_close(clusters: Clusters) -> None:
+    assert alive(clusters) == []
+    for account, uuid in (("acme", "u1"), ("acme", "u2"), ("other", "u3")):
+        clusters.enrol(account, uuid, 90.0, 100.0)
+    assert alive(clusters) == ["u1", "u2", "u3"]
+    clusters.beat("acme", "u1", BEAT)
+    clusters.beat("acme", "u2", replace(BEAT, phase="closed"))
+    assert alive(clusters) == ["u1", "u3"]
+    assert {row.uuid: row for row in clusters.living()}["u1"] == clusters.find("acme", "u1")
+
+
+def test_a_closed_cluster_that_speaks_again_lives_again(clusters: Clusters) -> None:
+    clusters.enrol("acme", "u1", 90.0, 100.0)
+    clusters.beat("acme", "u1", replace(BEAT, phase="closed", reason="user"))
+    assert not clusters.beat("acme", "u1", BEAT)  # not newer: it stays closed
+    assert alive(clusters) == []
+    assert clusters.beat("acme", "u1", replace(BEAT, boot="b2"))
+    assert alive(clusters) == ["u1"]
+    assert clusters.find("acme", "u1").reason is None
+
+
+def test_all_of_many_live(clusters: Clusters) -> None:
+    uuids = [f"u{n:04}" for n in range(230)]  # DynamoDB gives 100 rows at a time
+    for uuid in uuids:
+        clusters.enrol("acme", uuid, 90.0, 100.0)
+    clusters.beat("acme", uuids[7], replace(BEAT, phase="closed"))
+    clusters.retire(clusters.find("acme", uuids[8]))
+    assert alive(clusters) == uuids[:7] + uuids[9:]
+    rows = all_pages(clusters, "acme", None, 220)
+    assert [row.id for row in rows] == sorted((row.id for row in rows), reverse=True)
+    assert sorted(row.uuid for row in rows) == uuids
+
+
+def test_a_retired_cluster_is_left_alone_until_its_next_beat(clusters: Clusters) -> None:
+    clusters.enrol("acme", "u0", 90.0, 100.0)
+    clusters.enrol("acme", "u1", 90.0, 100.0)
+    clusters.beat("acme", "u1", BEAT)
+    row = clusters.find("acme", "u1")
+    assert clusters.retire(row)
+    assert alive(clusters) == ["u0"]
+    assert clusters.find("acme", "u1") == row
+    assert row in clusters.page("acme", None, 10, None).rows
+    assert not clusters.retire(row)
+    assert clusters.beat("acme", "u1", replace(BEAT, seq=1, identity=None))
+    assert alive(clusters) == ["u0", "u1"]
+
+
+def test_one_that_never_spoke_can_be_retired(clusters: Clusters) -> None:
+    assert clusters.retire(clusters.enrol("acme", "u1", 90.0, 100.0))
+    assert alive(clusters) == []
+
+
+def test_who_was_heard_of_since_is_not_retired(clusters: Clusters) -> None:
+    before = clusters.enrol("acme", "u1", 90.0, 100.0)
+    clusters.beat("acme", "u1", BEAT)
+    assert not clusters.retire(before)
+    assert alive(clusters) == ["u1"]
+    clusters.beat("acme", "u1", replace(BEAT, seq=1, phase="closed"))
+    assert not clusters.retire(clusters.find("acme", "u1"))  # it closed, so it is out already
+
+
+def test_retiring_what_is_not_there_is_missing(clusters: Clusters) -> None:
+    row = clusters.enrol("acme", "u1", 90.0, 100.0)
+    for other in (replace(row, uuid="u2"), replace(row, account="other")):
+        with pytest.raises(Missing):
+            clusters.retire(other)
+    assert alive(clusters) == ["u1"]
+
+
+def test_one_of_many_racing_callers_retires(connect_again: Callable[[], Adapters]) -> None:
+    registries = [connect_again().clusters for _ in range(32)]
+    row = registries[0].enrol("acme", "u1", 90.0, 100.0)
+    outcomes = race(32, lambda n: registries[n].retire(row))
+    assert sorted(outcomes, key=bool) == [False] * 31 + [True]
+
+
+def test_a_beat_wins_over_those_who_retire(connect_again: Callable[[], Adapters]) -> None:
+    registries = [connect_again().clusters for _ in range(16)]
+    row = registries[0].enrol("acme", "u1", 90.0, 100.0)
+
+    def work(n: int) -> bool:
+        return registries[n].beat("acme", "u1", BEAT) if n == 7 else registries[n].retire(row)
+
+    assert race(16, work)[7] is True
+    assert alive(registries[0]) == ["u1"]
+
+
+@pytest.mark.parametrize(
+    "starts", [[-2.5, -1.0, -0.0, 1e-300, 0.1, 1.0, 1.0000000000000002, 1e9, 1795248000.123, 1e18]]
+)
+def test_the_list_rounds_no_start(clusters: Clusters, starts: list[float]) -> None:
+    for n, started_at in enumerate(starts):
+        clusters.enrol("acme", f"u{n}", started_at, 100.0)
+    rows = all_pages(clusters, "acme", None, 1)
+    assert [row.started_at for row in rows] == sorted(starts, reverse=True)
+
+
+def test_odd_values_come_back(clusters: Clusters) -> None:
+    clusters.enrol("acme", "u1", 90.0, 100.0)
+    odd = {"": "", "null": None, "nested": {"a": [1, -2.5, True, {"ü": "\U0001f600\0\n\"'"}]}, "big": 2**63 - 1}
+    clusters.beat("acme", "u1", replace(BEAT, identity=odd, totals=odd, reason="", lost={"": 2**53}, next_s=5e-324))
+    row = clusters.find("acme", "u1")
+    assert (row.identity, row.totals, row.reason, row.lost) == (odd, odd, "", {"": 2**53})
+    assert row.next_s == 5e-324
+
+
 EXAMPLES = itertools.count()
 BEATS = st.tuples(st.sampled_from(["u0", "u1", "u2"]), st.sampled_from(["a", "b", "ba"]), st.integers(0, 3),
                   st.integers(0, 9), st.booleans())  # fmt: skip

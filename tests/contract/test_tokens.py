@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from daskscope_lambdas.ports import Missing, Taken, TokenRow, Tokens
-from daskscope_lambdas.testing import race
+from daskscope_lambdas.testing import FakeClock, race
 from daskscope_lambdas.wiring import Adapters
 
 ROW = TokenRow(
@@ -13,7 +13,9 @@ ROW = TokenRow(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("row", [ROW, replace(ROW, expires_at=200.25, revoked_at=150.0, scopes=frozenset({"admin"}))])
+@pytest.mark.parametrize(
+    "row", [ROW, replace(ROW, expires_at=4e9 + 0.25, revoked_at=150.0, scopes=frozenset({"admin"}))]
+)
 def test_what_was_added_is_found(tokens: Tokens, row: TokenRow) -> None:
     tokens.add(row)
     assert tokens.find("k1") == row
@@ -66,3 +68,19 @@ def test_an_account_lists_its_own_oldest_first(tokens: Tokens) -> None:
     tokens.revoke("d", 9.0)
     assert [row.key_id for row in tokens.list("acme")] == ["d", "a", "c", "b"]
     assert tokens.list("nobody") == []
+
+
+def test_an_expired_token_is_found_and_listed_for_a_while(tokens: Tokens, clock: FakeClock) -> None:
+    """So that its bearer is told what is wrong. Until when, nobody promises beyond a month."""
+    row = replace(ROW, expires_at=clock.now())
+    tokens.add(row)
+    clock.advance(86_400)
+    assert tokens.find("k1") == row
+    assert tokens.list("acme") == [row]
+
+
+def test_all_of_many_are_listed(tokens: Tokens) -> None:
+    rows = [replace(ROW, key_id=f"k{n:03}", created_at=float(n // 2)) for n in range(120)]
+    for row in reversed(rows):
+        tokens.add(row)
+    assert tokens.list("acme") == rows

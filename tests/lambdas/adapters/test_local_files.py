@@ -144,7 +144,7 @@ def test_a_damaged_key_file_is_named_and_not_replaced(tmp_path: Path, content: b
     sealed = vault.seal("acme", b"x", "c")
     (tmp_path / "acme.key").write_bytes(content)
     for call in (lambda: vault.seal("acme", b"y", "c"), lambda: vault.open("acme", sealed, "c")):
-        with pytest.raises(StoreError, match="key file of account acme"):
+        with pytest.raises(StoreError, match="key of account acme"):
             call()
     assert (tmp_path / "acme.key").read_bytes() == content
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sqlite3
+from collections.abc import Iterator
 from typing import Any
 
+from daskscope_lambdas.adapters.arguments import check_limit
+from daskscope_lambdas.adapters.cursors import HIGHEST, cursor_at, position
 from daskscope_lambdas.adapters.local.database import Database
 from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Missing, Taken
 
-_HIGHEST = 2**63 - 1
-"""SQLite's largest integer: a number above it is nobody's."""
-_CURSOR = re.compile(r"([-+.e0-9]+)_([0-9]+)")
+_TOGETHER = 500
+"""Rows that `living` holds at a time."""
 
 
 class SqliteClusters:
@@ -55,7 +56,7 @@ class SqliteClusters:
                 UPDATE clusters SET
                     boot = :boot, seq = :seq, made_at = :made_at, next_s = :next_s, phase = :phase, reason = :reason,
                     identity = coalesce(:identity, identity), totals = :totals, lost = :lost,
-                    last_received_at = max(last_received_at, :received_at)
+                    last_received_at = max(last_received_at, :received_at), retired = 0
                 WHERE uuid = :uuid AND account = :account AND (boot, seq) < (:boot, :seq)
                 """,
                 {
@@ -79,7 +80,7 @@ class SqliteClusters:
 
     def get(self, account: str, id: int) -> ClusterRow:
         known = None
-        if 0 < id <= _HIGHEST:
+        if 0 < id <= HIGHEST:
             with self._database.reading() as connection:
                 known = connection.execute(
                     "SELECT * FROM clusters WHERE account = ? AND id = ?", (account, id)
@@ -102,9 +103,8 @@ class SqliteClusters:
         return _cluster(row)
 
     def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:
-        if limit < 1:
-            raise ValueError(f"page() wants a limit of 1 or more, not {limit}.")
-        started_at, number = (math.inf, _HIGHEST) if cursor is None else _position(cursor)
+        check_limit(limit)
+        started_at, number = (math.inf, HIGHEST) if cursor is None else position(cursor)
         with self._database.reading() as connection:
             rows = connection.execute(
                 """
@@ -115,21 +115,35 @@ class SqliteClusters:
                 (account, started_at, number, -math.inf if since is None else since, limit + 1),
             ).fetchall()
         page = [_cluster(row) for row in rows[:limit]]
-        return ClusterPage(page, _cursor(page[-1]) if len(rows) > limit else None)
+        return ClusterPage(page, cursor_at(page[-1].started_at, page[-1].id) if len(rows) > limit else None)
 
+    def living(self) -> Iterator[ClusterRow]:
+        last = ""
+        while True:
+            with self._database.reading() as connection:
+                rows = connection.execute(
+                    """
+                    SELECT * FROM clusters WHERE phase = 'running' AND NOT retired AND uuid > ? ORDER BY uuid LIMIT ?
+                    """,
+                    (last, _TOGETHER),
+                ).fetchall()
+            if not rows:
+                return
+            yield from map(_cluster, rows)
+            last = rows[-1]["uuid"]
 
-def _cursor(last: ClusterRow) -> str:
-    return f"{last.started_at!r}_{last.id}"
-
-
-def _position(cursor: str) -> tuple[float, int]:
-    found = _CURSOR.fullmatch(cursor)
-    try:
-        if found and repr(started_at := float(found[1])) == found[1] and (number := int(found[2])) <= _HIGHEST:
-            return started_at, number
-    except ValueError:
-        pass
-    raise ValueError(f"{cursor!r} is no cursor of this list: take the one that came with the page before.")
+    def retire(self, row: ClusterRow) -> bool:
+        with self._database.writing() as connection:
+            change = connection.execute(
+                """
+                UPDATE clusters SET retired = 1
+                WHERE uuid = ? AND account = ? AND boot = ? AND seq = ? AND phase = 'running' AND NOT retired
+                """,
+                (row.uuid, row.account, row.boot, row.seq),
+            )
+        if change.rowcount == 0:
+            self.find(row.account, row.uuid)
+        return change.rowcount == 1
 
 
 def _json(value: dict[str, Any]) -> str:
@@ -138,4 +152,5 @@ def _json(value: dict[str, Any]) -> str:
 
 def _cluster(row: sqlite3.Row) -> ClusterRow:
     values = dict(row)
+    del values["retired"]
     return ClusterRow(**values | {name: json.loads(values[name]) for name in ("identity", "totals", "lost")})

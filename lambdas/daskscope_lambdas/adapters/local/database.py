@@ -16,13 +16,17 @@ from daskscope_lambdas.adapters.local.disk import sync_folder
 from daskscope_lambdas.adapters.local.mapping import mapped
 from daskscope_lambdas.ports import StoreError
 
-VERSION = 1
+VERSION = 2
 """In the file's `user_version`. A change of the schema raises it and brings the way from the version before."""
+
+_LIVING = "CREATE INDEX clusters_living ON clusters (uuid) WHERE phase = 'running' AND NOT retired"
+_WAYS = {1: ("ALTER TABLE clusters ADD COLUMN retired INTEGER NOT NULL DEFAULT 0", _LIVING)}
+"""By version, the statements that make the next one of it."""
 
 _BUSY_S = 10.0
 """How long a transaction waits for those of other processes, each of which takes milliseconds."""
 
-_SCHEMA = """
+_SCHEMA = f"""
 CREATE TABLE messages (
     id INTEGER PRIMARY KEY AUTOINCREMENT, -- never used twice: a receipt names it
     body TEXT NOT NULL,
@@ -53,13 +57,15 @@ CREATE TABLE clusters (
     next_s REAL NOT NULL DEFAULT 0.0,
     phase TEXT NOT NULL DEFAULT 'running',
     reason TEXT,
-    identity TEXT NOT NULL DEFAULT '{}', -- JSON, as the next two
-    totals TEXT NOT NULL DEFAULT '{}',
-    lost TEXT NOT NULL DEFAULT '{}',
+    identity TEXT NOT NULL DEFAULT '{{}}', -- JSON, as the next two
+    totals TEXT NOT NULL DEFAULT '{{}}',
+    lost TEXT NOT NULL DEFAULT '{{}}',
+    retired INTEGER NOT NULL DEFAULT 0,
     UNIQUE (account, id)
 ) STRICT;
 -- In the order of lists; last_received_at is in it so that rows outside a list's window are not even looked up.
 CREATE INDEX clusters_by_start ON clusters (account, started_at DESC, id DESC, last_received_at);
+{_LIVING};
 
 CREATE TABLE numbers (
     account TEXT PRIMARY KEY,
@@ -102,12 +108,23 @@ class Database:
             if not path.exists():
                 _make(path)
         with self.reading() as connection:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            version = _version(connection)
+        while version in _WAYS:
+            version = self._make_next(version)
         if version != VERSION:
             raise StoreError(
                 f"{path} has version {version}, this daskscope reads version {VERSION}: run the release that wrote it, "
                 "or move the file away to start afresh."
             )
+
+    def _make_next(self, version: int) -> int:
+        """Make the next version of the file, unless another process was faster; returns which it has then."""
+        with self.writing() as connection:
+            if _version(connection) == version:
+                for statement in _WAYS[version]:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {version + 1}")
+            return _version(connection)
 
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:
@@ -134,6 +151,10 @@ class Database:
         with self._turn, self.reading() as connection, connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return connection.execute("PRAGMA user_version").fetchone()[0]
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from daskscope_lambdas.adapters.arguments import check_body, check_limit
 from daskscope_lambdas.adapters.local.database import Database
-from daskscope_lambdas.ports import MAX_QUEUED_BYTES, Clock, Delivery
+from daskscope_lambdas.ports import Clock, Delivery
 
 
 class SqliteQueue:
@@ -15,15 +16,12 @@ class SqliteQueue:
         self._database, self._clock = database, clock
 
     def send(self, body: str) -> None:
-        size = len(body.encode())
-        if size > MAX_QUEUED_BYTES:
-            raise ValueError(f"A message of {size} bytes is too long for the queue: at most {MAX_QUEUED_BYTES}.")
+        check_body(body)
         with self._database.writing() as connection:
             connection.execute("INSERT INTO messages (body, sent_at) VALUES (?, ?)", (body, self._clock.now()))
 
     def receive(self, limit: int, hidden_s: float) -> Sequence[Delivery]:
-        if limit < 1:
-            raise ValueError(f"receive() wants a limit of 1 or more, not {limit}.")
+        check_limit(limit)
         now = self._clock.now()
         with self._database.reading() as connection:
             # An empty queue is asked all the time: that shall keep nobody from writing.

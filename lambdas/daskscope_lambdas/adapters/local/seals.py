@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
+from daskscope_lambdas.adapters.arguments import check_forward
 from daskscope_lambdas.adapters.local.database import Database
 from daskscope_lambdas.ports import Conflict
 
@@ -20,8 +21,7 @@ class SqliteSeals:
         return date.fromisoformat(row["day"]) if row else None
 
     def advance(self, expected: date | None, day: date) -> None:
-        if expected is not None and day <= expected:
-            raise ValueError(f"The boundary moves forward only: {day} is not after {expected}.")
+        check_forward(expected, day)
         with self._database.writing() as connection:
             if expected is None:
                 change = connection.execute("INSERT OR IGNORE INTO seals (one, day) VALUES (1, ?)", (day.isoformat(),))

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 from contextlib import suppress
 from pathlib import Path
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
+from daskscope_lambdas.adapters import sealing
 from daskscope_lambdas.adapters.local.disk import DiskObjects
-from daskscope_lambdas.ports import Missing, StoreError, Taken
-
-_FORM = b"\x01"
-"""First byte of all that is sealed: AES-256-GCM, a nonce of 12 bytes, ciphertext, tag."""
-_NONCE_BYTES = 12
+from daskscope_lambdas.ports import Missing, Taken
 
 
 class DiskVault:
@@ -28,43 +20,23 @@ class DiskVault:
         self._keys = DiskObjects(folder)
 
     def seal(self, account: str, plain: bytes, context: str) -> bytes:
-        nonce = os.urandom(_NONCE_BYTES)
         try:
-            cipher = self._cipher(account)
+            key = self._keys.get(_file(account))
         except Missing:
-            cipher = self._new_cipher(account)
-        return _FORM + nonce + cipher.encrypt(nonce, plain, _bound_to(account, context))
+            key = self._new_key(account)
+        return sealing.seal(key, account, plain, context)
 
     def open(self, account: str, sealed: bytes, context: str) -> bytes:
-        cipher = self._cipher(account)
-        form, nonce, rest = sealed[:1], sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
-        if form != _FORM:
-            raise StoreError(f"What account {account} wants opened was not sealed by this version of daskscope.")
-        try:
-            return cipher.decrypt(nonce, rest, _bound_to(account, context))
-        except (InvalidTag, ValueError) as error:
-            text = f"Account {account}'s key does not open this: other key or context, or the bytes were changed."
-            raise StoreError(text) from error
+        return sealing.unseal(self._keys.get(_file(account)), account, sealed, context)
 
     def forget(self, account: str) -> None:
         self._keys.delete(_file(account))
 
-    def _cipher(self, account: str) -> AESGCM:
-        key = self._keys.get(_file(account))
-        try:
-            return AESGCM(key)
-        except ValueError as error:
-            raise StoreError(f"The key file of account {account} is damaged: restore it from a backup.") from error
-
-    def _new_cipher(self, account: str) -> AESGCM:
+    def _new_key(self, account: str) -> bytes:
         with suppress(Taken):  # Then another process was faster, and its key is the account's.
-            self._keys.put_new(_file(account), AESGCM.generate_key(256))
-        return self._cipher(account)
+            self._keys.put_new(_file(account), sealing.new_key())
+        return self._keys.get(_file(account))
 
 
 def _file(account: str) -> str:
     return f"{account}.key"
-
-
-def _bound_to(account: str, context: str) -> bytes:
-    return json.dumps([account, context]).encode()

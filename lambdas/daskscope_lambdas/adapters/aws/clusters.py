@@ -1,0 +1,143 @@
+"""Clusters, the registry, on DynamoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from daskscope_lambdas.adapters.arguments import check_limit
+from daskscope_lambdas.adapters.aws import rows
+from daskscope_lambdas.adapters.aws.again import tries
+from daskscope_lambdas.adapters.aws.order import place, placed
+from daskscope_lambdas.adapters.aws.table import RefusedError, Table
+from daskscope_lambdas.adapters.cursors import HIGHEST, cursor_at, position
+from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Conflict, Missing, StoreError, Taken
+from daskscope_lambdas.registry import KEY, LISTED_AT, LISTED_IN, LISTING, LIVES_IN, LIVING
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb.client import DynamoDBClient
+
+_TOGETHER = 100
+"""Rows that `living` holds at a time."""
+_FIRST = "~"
+"""Above every place in a list."""
+
+_NEWER = "(#boot < :boot OR (#boot = :boot AND #seq < :seq))"
+
+
+class DynamoClusters:
+    """An item per cluster, written by its messages alone; see registry.py for what stands beside it."""
+
+    def __init__(self, client: Callable[[], DynamoDBClient], table: str) -> None:
+        self._table = Table(client, table)
+
+    def enrol(self, account: str, uuid: str, started_at: float, received_at: float) -> ClusterRow:
+        row = self._known(uuid)
+        if row is None:
+            row = self._enrol(account, uuid, started_at, received_at)
+        if row.account != account:
+            raise Taken(f"Cluster {uuid} belongs to another account than {account}.")
+        return row
+
+    def _enrol(self, account: str, uuid: str, started_at: float, received_at: float) -> ClusterRow:
+        """The row made here, or by whoever was faster: then the number taken here is a gap."""
+        number = self._table.count_up(f"account/{account}", "last")
+        made = ClusterRow(
+            account=account, id=number, uuid=uuid, started_at=started_at, first_received_at=received_at,
+            last_received_at=received_at,
+        )  # fmt: skip
+        for _ in tries():
+            try:
+                self._table.put_all_new(rows.new_item(made), {KEY: rows.number_key(account, number), "uuid": uuid})
+            except Conflict:
+                # Without a row the other is still at it, and may yet fail.
+                if row := self._known(uuid):
+                    return row
+            else:
+                return made
+        raise StoreError(f"Cluster {uuid} could not be enrolled: others tried at the same time.")
+
+    def beat(self, account: str, uuid: str, beat: Beat) -> bool:
+        values, change = rows.change(beat)
+        for _ in tries():
+            try:
+                self._table.update(
+                    rows.key(uuid),
+                    f"SET #last_received_at = :received_at, {change}",
+                    {**values, "account": account, "received_at": beat.received_at},
+                    f"#account = :account AND {_NEWER} AND #last_received_at <= :received_at",
+                )
+            except RefusedError as refused:
+                item = refused.item
+            else:
+                return True
+            if item is None or item["account"] != account:
+                raise Missing(f"No cluster {uuid} in account {account}.")
+            if (item["boot"], int(item["seq"])) >= (beat.boot, beat.seq):
+                return False
+            # Newer, but received before what the row was last heard of: that moment stays.
+            try:
+                self._table.update(
+                    rows.key(uuid),
+                    f"SET {change}",
+                    {**values, "account": account, "received_at": beat.received_at},
+                    f"#account = :account AND {_NEWER} AND #last_received_at > :received_at",
+                )
+            except RefusedError:
+                continue
+            return True
+        raise StoreError(f"The row of cluster {uuid} changed whenever it was to be written.")
+
+    def get(self, account: str, id: int) -> ClusterRow:
+        item = self._table.get(rows.number_key(account, id)) if 0 < id <= HIGHEST else None
+        if item is None:
+            raise Missing(f"No cluster {id} in account {account}.")
+        return self.find(account, item["uuid"])
+
+    def find(self, account: str, uuid: str) -> ClusterRow:
+        row = self._known(uuid)
+        if row is None or row.account != account:
+            raise Missing(f"No cluster {uuid} in account {account}.")
+        return row
+
+    def _known(self, uuid: str) -> ClusterRow | None:
+        item = self._table.get(rows.key(uuid))
+        return rows.row(item) if item else None
+
+    def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:
+        check_limit(limit)
+        before = _FIRST if cursor is None else place(*position(cursor))
+        entries = self._table.query(
+            LISTING,
+            f"#{LISTED_IN} = :account AND #{LISTED_AT} < :before",
+            {"account": rows.list_of(account), "before": before},
+            backwards=True,
+            limit=limit + 1,
+        )
+        ahead = list(islice(entries, limit + 1))
+        listed = [rows.row(item) for item in self._table.get_many([entry[KEY] for entry in ahead[:limit]])]
+        return ClusterPage(
+            [row for row in listed if since is None or row.last_received_at >= since],
+            cursor_at(*placed(ahead[limit - 1][LISTED_AT])) if len(ahead) > limit else None,
+        )
+
+    def living(self) -> Iterator[ClusterRow]:
+        entries = self._table.query(LIVING, f"#{LIVES_IN} = :life", {"life": rows.LIFE})
+        while some := [entry[KEY] for entry in islice(entries, _TOGETHER)]:
+            # The index is a moment late, the items are not.
+            yield from (rows.row(item) for item in self._table.get_many(some) if LIVES_IN in item)
+
+    def retire(self, row: ClusterRow) -> bool:
+        try:
+            self._table.update(
+                rows.key(row.uuid),
+                f"REMOVE #{LIVES_IN}",
+                {"account": row.account, "boot": row.boot, "seq": row.seq},
+                f"#account = :account AND #boot = :boot AND #seq = :seq AND attribute_exists(#{LIVES_IN})",
+            )
+        except RefusedError as refused:
+            if refused.item is None or refused.item["account"] != row.account:
+                raise Missing(f"No cluster {row.uuid} in account {row.account}.") from refused
+            return False
+        return True

@@ -1,0 +1,83 @@
+"""A cluster's row as an item of the table, and what a beat changes in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskscope_lambdas.adapters.aws.order import place, placed
+from daskscope_lambdas.adapters.aws.packing import pack, unpack
+from daskscope_lambdas.adapters.aws.table import Item, Value
+from daskscope_lambdas.ports import Beat, ClusterRow
+from daskscope_lambdas.registry import KEY, LISTED_AT, LISTED_IN, LIVES_IN
+
+LIFE = "all"
+"""What LIVES_IN holds: only enrolment and an end write that index, so that one place is enough."""
+
+_TEXTS = ("account", "boot", "phase")
+_INTEGERS = ("id", "seq")
+_MOMENTS = ("first_received_at", "last_received_at")
+"""Ours, so numbers. What a sender says may be smaller than any number of DynamoDB: `_TOLD` are the text of one."""
+_TOLD = ("made_at", "next_s")
+_PACKED = ("identity", "totals", "lost")
+
+
+def key(uuid: str) -> str:
+    return f"cluster/{uuid}"
+
+
+def number_key(account: str, number: int) -> str:
+    return f"number/{account}/{number}"
+
+
+def list_of(account: str) -> str:
+    return f"clusters/{account}"
+
+
+def new_item(row: ClusterRow) -> dict[str, Value]:
+    """A row before its first beat. Its start stands in its place in the list, and nowhere else."""
+    plain: dict[str, Value] = {name: getattr(row, name) for name in (*_TEXTS, *_INTEGERS, *_MOMENTS)}
+    plain |= {name: repr(getattr(row, name)) for name in _TOLD}
+    packed: dict[str, Value] = {name: pack(getattr(row, name)) for name in _PACKED}
+    places: dict[str, Value] = {
+        KEY: key(row.uuid),
+        LISTED_IN: list_of(row.account),
+        LISTED_AT: place(row.started_at, row.id),
+        LIVES_IN: LIFE,
+    }
+    return plain | packed | places
+
+
+def row(item: Item) -> ClusterRow:
+    values: dict[str, Any] = {name: item[name] for name in _TEXTS}
+    values |= {name: int(item[name]) for name in _INTEGERS}
+    values |= {name: float(item[name]) for name in (*_MOMENTS, *_TOLD)}
+    values |= {name: unpack(item[name]) for name in _PACKED}
+    values["started_at"], _ = placed(item[LISTED_AT])
+    return ClusterRow(uuid=item[KEY].removeprefix(key("")), reason=item.get("reason"), **values)
+
+
+def change(beat: Beat) -> tuple[dict[str, Value], str]:
+    """Values and assignments, to follow a SET, of all but `last_received_at`. Raises ValueError for what is no JSON."""
+    values: dict[str, Value] = {
+        "boot": beat.boot,
+        "seq": beat.seq,
+        "made_at": repr(beat.made_at),
+        "next_s": repr(beat.next_s),
+        "phase": beat.phase,
+        "totals": pack(beat.totals),
+        "lost": pack(beat.lost),
+    }
+    gone: list[str] = []
+    if beat.identity is not None:
+        values["identity"] = pack(beat.identity)
+    if beat.reason is not None:
+        values["reason"] = beat.reason
+    else:
+        gone.append("reason")
+    if beat.phase == "running":
+        # What it is already, so that the index is not written; but for a cluster that comes back.
+        values[LIVES_IN] = LIFE
+    else:
+        gone.append(LIVES_IN)
+    assignments = ", ".join(f"#{name} = :{name}" for name in values)
+    return values, f"{assignments} REMOVE {', '.join(f'#{name}' for name in gone)}" if gone else assignments

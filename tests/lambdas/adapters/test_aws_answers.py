@@ -1,0 +1,178 @@
+"""Answers of AWS that are no failure yet: others at work, not all at once, seen a moment late."""
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from daskscope_lambdas.adapters import aws
+from daskscope_lambdas.adapters.aws import again
+from daskscope_lambdas.env import AwsEnv
+from daskscope_lambdas.ports import Beat, Conflict, Missing, StoreError, TokenRow
+from tests.lambdas.adapters.aws_rig import Answers, refusal
+
+NOT_YET = refusal("ParameterNotFound")
+BUSY = refusal("TransactionConflictException")
+TRIES = 1 + len(again.PAUSES_S)
+BEAT = Beat(
+    boot="b1", seq=0, received_at=110.0, made_at=109.5, next_s=10.0, phase="running", reason=None, identity=None,
+    totals={}, lost={},
+)  # fmt: skip
+
+
+def test_pauses_grow_and_end_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(again.time, "sleep", slept.append)
+    assert list(again.tries()) == list(range(TRIES))
+    assert len(slept) == len(again.PAUSES_S)
+    assert list(again.PAUSES_S) == sorted(again.PAUSES_S)
+    assert all(pause / 2 <= told <= pause for told, pause in zip(slept, again.PAUSES_S, strict=True))
+    assert sum(again.PAUSES_S) < 1
+
+
+def test_a_put_among_others_comes_again(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    answers = Answers(clients.s3(), PutObject=[refusal("ConditionalRequestConflict")] * 3)
+    objects = aws.S3Objects(clients.s3, aws_env.bucket)
+    objects.put_new("a", b"x")
+    assert objects.get("a") == b"x"
+    assert answers.calls["PutObject"] == 4
+
+
+def test_a_put_that_never_gets_its_turn_is_a_store_error(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    answers = Answers(clients.s3(), PutObject=[refusal("ConditionalRequestConflict")] * 99)
+    with pytest.raises(StoreError) as caught:
+        aws.S3Objects(clients.s3, aws_env.bucket).put_new("a", b"x")
+    assert isinstance(caught.value.__cause__, ClientError)
+    assert answers.calls["PutObject"] == TRIES
+
+
+def test_items_left_out_are_asked_for_again(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    registry = aws.DynamoClusters(clients.dynamodb, aws_env.table)
+    for n in range(3):
+        registry.enrol("acme", f"u{n}", float(n), 1.0)
+    keys = [{"key": {"S": f"cluster/u{n}"}} for n in range(3)]
+    none: dict[str, Any] = {
+        "Responses": {},
+        "UnprocessedKeys": {aws_env.table: {"Keys": keys, "ConsistentRead": True}},
+        "ResponseMetadata": {"HTTPStatusCode": 200},
+    }
+    answers = Answers(clients.dynamodb(), BatchGetItem=[none, none])
+    assert sorted(row.uuid for row in registry.living()) == ["u0", "u1", "u2"]
+    assert answers.calls["BatchGetItem"] == 3
+    Answers(clients.dynamodb(), BatchGetItem=[none] * 99)
+    with pytest.raises(StoreError, match="left out"):
+        registry.page("acme", None, 10, None)
+
+
+def test_who_loses_the_race_for_a_uuid_reads_the_winners_row(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    registry = aws.DynamoClusters(clients.dynamodb, aws_env.table)
+    winner = registry.enrol("acme", "u1", 90.0, 100.0)
+    unseen = {"ResponseMetadata": {"HTTPStatusCode": 200}}  # as it was before the winner came
+    answers = Answers(clients.dynamodb(), GetItem=[unseen])
+    assert registry.enrol("acme", "u1", 91.0, 101.0) == winner
+    assert answers.calls["TransactWriteItems"] == 1
+    assert registry.enrol("acme", "u2", 92.0, 102.0).id == 3  # 2 went to the loser
+
+
+def test_whose_rival_fails_enrols_after_all(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    answers = Answers(clients.dynamodb(), TransactWriteItems=[refusal("TransactionCanceledException")] * 2)
+    registry = aws.DynamoClusters(clients.dynamodb, aws_env.table)
+    assert registry.enrol("acme", "u1", 90.0, 100.0) == registry.get("acme", 1)
+    assert answers.calls["TransactWriteItems"] == 3
+    Answers(clients.dynamodb(), TransactWriteItems=[refusal("TransactionCanceledException")] * 99)
+    with pytest.raises(StoreError, match="u2"):
+        registry.enrol("acme", "u2", 90.0, 100.0)
+
+
+def test_a_beat_among_enrolments_comes_again(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    registry = aws.DynamoClusters(clients.dynamodb, aws_env.table)
+    registry.enrol("acme", "u1", 90.0, 100.0)
+    answers = Answers(clients.dynamodb(), UpdateItem=[BUSY, BUSY])
+    assert registry.beat("acme", "u1", BEAT)
+    assert answers.calls["UpdateItem"] == 3
+
+
+def test_a_beat_is_one_request_unless_time_went_back(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    registry = aws.DynamoClusters(clients.dynamodb, aws_env.table)
+    registry.enrol("acme", "u1", 90.0, 100.0)
+    answers = Answers(clients.dynamodb())
+    assert registry.beat("acme", "u1", BEAT)
+    assert not registry.beat("acme", "u1", BEAT)
+    assert answers.calls == {"UpdateItem": 2}
+
+
+def test_a_key_just_made_is_used_without_reading_it_back(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    answers = Answers(clients.ssm())
+    vault = aws.SsmVault(clients.ssm, aws_env.keys)
+    sealed = vault.seal("acme", b"x", "c")
+    assert answers.calls == {"GetParameter": 1, "PutParameter": 1}
+    assert vault.open("acme", sealed, "c") == b"x"
+
+
+def test_a_key_that_is_not_to_be_seen_yet_is_looked_for_again(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    vault = aws.SsmVault(clients.ssm, aws_env.keys)
+    sealed = vault.seal("acme", b"x", "c")
+    answers = Answers(clients.ssm(), GetParameter=[NOT_YET] * 3)
+    assert vault.open("acme", sealed, "c") == b"x"
+    assert answers.calls == {"GetParameter": 4}
+
+
+def test_who_cannot_see_the_winners_key_yet_waits_for_it(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    vault = aws.SsmVault(clients.ssm, aws_env.keys)
+    vault.seal("acme", b"winner", "c")
+    answers = Answers(clients.ssm(), GetParameter=[NOT_YET] * 3)
+    sealed = vault.seal("acme", b"loser", "c")
+    assert answers.calls == {"GetParameter": 4, "PutParameter": 1}
+    assert vault.open("acme", sealed, "c") == b"loser"
+    Answers(clients.ssm(), GetParameter=[NOT_YET] * 99)
+    with pytest.raises(Missing):
+        vault.seal("acme", b"never", "c")
+
+
+def test_a_damaged_key_is_named_and_not_replaced(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    vault = aws.SsmVault(clients.ssm, aws_env.keys)
+    sealed, name = vault.seal("acme", b"x", "c"), f"{aws_env.keys}/acme"
+    for value in ("no base64!", "c2hvcnQ="):
+        clients.ssm().put_parameter(Name=name, Value=value, Type="SecureString", Overwrite=True)
+        for call in (lambda: vault.seal("acme", b"y", "c"), lambda: vault.open("acme", sealed, "c")):
+            with pytest.raises(StoreError, match="key of account acme is damaged") as caught:
+                call()
+            assert value not in str(caught.value)
+        assert clients.ssm().get_parameter(Name=name, WithDecryption=True)["Parameter"].get("Value") == value
+
+
+@pytest.mark.parametrize("account", ["..", "../x", "/x", "a//b", "", "a\0"])
+def test_no_account_reaches_out_of_the_keys(clients: aws.Clients, aws_env: AwsEnv, account: str) -> None:
+    vault = aws.SsmVault(clients.ssm, aws_env.keys)
+    for call in (lambda: vault.seal(account, b"x", "c"), lambda: vault.forget(account)):
+        with pytest.raises(ValueError, match="no object key"):
+            call()
+
+
+@pytest.mark.parametrize(("kms_key", "used"), [("", "alias/aws/ssm"), ("alias/ours", "alias/ours")])
+def test_keys_are_secure_strings_under_the_kms_key(
+    clients: aws.Clients, aws_env: AwsEnv, kms_key: str, used: str
+) -> None:
+    aws.SsmVault(clients.ssm, aws_env.keys, kms_key).seal("acme", b"x", "c")
+    filters: Any = [{"Key": "Name", "Values": [f"{aws_env.keys}/acme"]}]
+    (told,) = clients.ssm().describe_parameters(ParameterFilters=filters)["Parameters"]
+    assert (told.get("Type"), told.get("KeyId")) == ("SecureString", used)
+
+
+@pytest.mark.parametrize("expires_at", [None, 2e9 + 0.5])
+def test_an_expired_token_may_go_a_month_later(clients: aws.Clients, aws_env: AwsEnv, expires_at: float | None) -> None:
+    row = TokenRow(
+        key_id="k", secret_sha256="s", account="a", scopes=frozenset(), name="n", created_at=1.0, expires_at=expires_at
+    )
+    aws.DynamoTokens(clients.dynamodb, aws_env.table).add(row)
+    item = clients.dynamodb().get_item(TableName=aws_env.table, Key={"key": {"S": "token/k"}})["Item"]
+    assert item.get("forget_at") == (None if expires_at is None else {"N": str(2_000_000_001 + 30 * 86_400)})
+
+
+def test_seals_tell_what_they_met(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    from datetime import date
+
+    seals = aws.DynamoSeals(clients.dynamodb, aws_env.table)
+    seals.advance(None, date(2026, 11, 20))
+    with pytest.raises(Conflict, match="at 2026-11-20, not at None"):
+        seals.advance(None, date(2026, 11, 21))

@@ -1,0 +1,36 @@
+import subprocess
+import sys
+
+from daskscope_lambdas.adapters import aws
+from daskscope_lambdas.testing import race
+
+IMPORT = """
+import sys
+import daskscope_lambdas.adapters.aws
+print([name for name in ("boto3", "cryptography", "duckdb", "pyarrow") if name in sys.modules])
+"""
+
+
+def test_it_imports_nothing_heavy() -> None:
+    done = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_client_is_made_once_and_shared_by_all_threads(clients: aws.Clients) -> None:
+    made = race(32, lambda _: clients.dynamodb())
+    assert len({id(client) for client in made}) == 1
+
+
+def test_none_is_made_before_it_is_needed(clients: aws.Clients) -> None:
+    assert clients._made == {}
+    clients.sqs()
+    assert list(clients._made) == ["sqs"]
+    clients.close()
+    assert clients._made == {}
+
+
+def test_three_tries_without_an_answer_end_within_a_function_of_15_s(clients: aws.Clients) -> None:
+    config = clients.ssm().meta.config
+    assert config.retries == {"mode": "standard", "total_max_attempts": 3}
+    assert 3 * (config.connect_timeout + config.read_timeout) <= 15
+    assert config.max_pool_connections >= 32
