@@ -1,7 +1,7 @@
 # What a developer types. `make` alone lists it; .ci/run calls the same targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all check format docs bench build clean system
+.PHONY: help venv demo test test-all check format docs bench build clean system bootstrap bundles deploy destroy
 
 # The newest Python that daskscope supports and this machine can run; PYTHON=... overrides it.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
@@ -66,6 +66,21 @@ docs: venv ## Write the generated parts of docs/reference anew
 bench: venv ## Measure against the budgets; BENCH="NAME ... --json" narrows
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group bench
 	$(BIN)/python -m bench $(BENCH)
+
+# CONTEXT="daskscope:name=... daskscope:..." chooses, as docs/deploy.md says; YES=1 asks nothing.
+CHOSEN = $(foreach pair,$(CONTEXT),--context '$(pair)')
+
+bootstrap: venv $(CDK) ## Prepare an AWS account and region for the CDK, once
+	@$(BIN)/python -m daskscope_infra.bootstrap
+
+bundles: venv ## Build what the functions in AWS consist of, and say how large it is
+	@$(BIN)/python -m daskscope_infra.bundles
+
+deploy: venv $(CDK) ## Deploy to AWS, or bring it up to date; CONTEXT="key=value ..." YES=1 ACCOUNT=name
+	@$(BIN)/python -m daskscope_infra.deploy $(CHOSEN) $(if $(YES),--yes) $(if $(ACCOUNT),--account '$(ACCOUNT)')
+
+destroy: venv ## Delete the stack in AWS; data stays unless deployed otherwise; CONTEXT="..." YES=1
+	@$(BIN)/python -m daskscope_infra.destroy $(CHOSEN) $(if $(YES),--yes)
 
 build: venv ## Build sdist and wheel into dist
 	$(BIN)/python -m build

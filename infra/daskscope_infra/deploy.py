@@ -1,0 +1,101 @@
+"""`make deploy`: the stack into an AWS account, from a clone; the first token; what to paste where clusters start.
+
+Safe to run again: what has not changed stays as it is, and the first token is made once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from daskscope_infra import account, assembly, bundles, first_tokens, settings, stacks, toolchain
+from daskscope_infra.account import Account
+from daskscope_infra.assembly import Assembly
+from daskscope_infra.command_line import agree, choose, context_option, interruptible, yes_option
+from daskscope_infra.toolchain import Toolchain
+
+IDLE = "While nobody computes it costs about a dollar a month, by our estimate"
+KEY = ", and a dollar more for the key of your own"
+
+
+@click.command()
+@context_option
+@yes_option
+@click.option("--account", "tenant", default="main", show_default=True, help="daskscope's account of the first token.")
+@click.option(
+    "--outputs", type=click.Path(dir_okay=False, path_type=Path), help="Tokens and addresses go there, as JSON."
+)
+def deploy(given: tuple[str, ...], yes: bool, tenant: str, outputs: Path | None) -> None:
+    """Make the stack, or bring it up to date with this clone."""
+    with interruptible("Stopped. Nothing was changed in AWS."):
+        chosen = choose(given)
+        first_tokens.check(tenant, outputs)
+        chain = toolchain.find()
+        here = account.find()
+        here.check_bootstrap()
+        for family in ("light", "heavy"):
+            bundles.build(family, bundles.Target(chosen.architecture, chosen.python))
+    with TemporaryDirectory() as folder:
+        with interruptible("Stopped. Nothing was changed in AWS."):
+            made = assembly.make(chain, given, Path(folder))
+            changes = _tell(chain, here, chosen, made)
+            if changes:
+                agree("Go on?", yes)
+        if changes:
+            _carry_out(chain, made)
+    _finish(here, made.stack, tenant, outputs)
+
+
+def _tell(chain: Toolchain, here: Account, chosen: settings.Settings, made: Assembly) -> bool:
+    """Say what a deploy would do; False if that is nothing."""
+    click.echo(f"Account {here.id}, region {here.region}, stack {made.stack}:")
+    found = stacks.find(here, made.stack)
+    if found is None:
+        kinds = ", ".join(f"{number} {kind}" for kind, number in made.kinds().most_common())
+        click.echo(f"{made.kinds().total()} new resources: {kinds}.")
+        click.echo(f"{IDLE}{KEY if chosen.customer_key else ''}.")
+        if chosen.remove_data:
+            click.echo("daskscope:remove-data is on: `make destroy` will remove all data with it.")
+        return True
+    if not found.sound:
+        click.echo(
+            f"It is in state {found.status}: an earlier deploy failed or goes on. This one waits, then makes it whole."
+        )
+        return True
+    compared = chain.run("diff", "--app", str(made.folder), made.stack, "--fail", quiet=True)
+    if compared.returncode == 0:
+        click.echo("Nothing has changed.")
+        return False
+    # Before it stands how the CDK found that out.
+    click.echo(compared.stdout[max(0, compared.stdout.find(f"Stack {made.stack}")) :].strip())
+    return True
+
+
+def _carry_out(chain: Toolchain, made: Assembly) -> None:
+    again = "look at the stack in AWS's console, and run `make deploy` again when that has come to an end"
+    with interruptible(f"Stopped watching. CloudFormation goes on with what it has begun: {again}."):
+        done = chain.run("deploy", made.stack, "--app", str(made.folder), "--require-approval", "never")
+    if done.returncode:
+        raise click.ClickException(
+            "The deploy failed: above is why. CloudFormation takes back what it began; mend the cause and run it again."
+        )
+
+
+def _finish(here: Account, name: str, tenant: str, outputs: Path | None) -> None:
+    found = stacks.find(here, name)
+    if found is None or not found.sound:
+        raise click.ClickException(f"The stack {name} is not whole, though its deploy has ended well: run it again.")
+    with interruptible(f"The stack {name} is deployed; its first token may be missing. Run `make deploy` again."):
+        tokens = first_tokens.make(name, tenant)
+    click.echo(f"\ndaskscope is at {found.outputs['Address']}")
+    if outputs:
+        first_tokens.write(outputs, found.outputs, tokens)
+        click.echo(f"Tokens and addresses are in {outputs}, which only you can read.")
+    else:
+        first_tokens.tell(found.outputs["Address"], name, tenant, tokens)
+
+
+if __name__ == "__main__":
+    deploy()

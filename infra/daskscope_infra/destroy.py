@@ -1,0 +1,86 @@
+"""`make destroy`: says what goes and what stays, asks once, and deletes the stack.
+
+What stays is for the stack that is there to say, not for this clone's settings: it was decided when it was deployed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from botocore.exceptions import WaiterError
+
+from daskscope_infra import account, stacks
+from daskscope_infra.account import Account, told
+from daskscope_infra.command_line import agree, choose, context_option, interruptible, yes_option
+from daskscope_infra.stacks import Deployed, Resource
+
+DATA = ("S3 Bucket", "DynamoDB Table", "KMS Key")
+"""The kinds of what holds or opens data."""
+
+
+@click.command()
+@context_option
+@yes_option
+def destroy(given: tuple[str, ...], yes: bool) -> None:
+    """Delete the stack; its data only if it was deployed with daskscope:remove-data."""
+    name = choose(given).name
+    here = account.find()
+    found = stacks.find(here, name)
+    if found is None:
+        click.echo(f"There is no stack {name} in account {here.id}, region {here.region}: nothing to destroy.")
+        return
+    with interruptible("Stopped. Nothing was changed in AWS."):
+        data = [resource for resource in stacks.resources(here, name) if resource.kind in DATA]
+        _tell(here, found, data)
+        agree(f"Destroy the stack {name}?", yes)
+    with interruptible("Stopped watching. CloudFormation goes on deleting the stack."):
+        _delete(here, name)
+    if data and not any(resource.stays for resource in data):
+        _forget_keys(here, found)
+    click.echo(f"The stack {name} is gone.")
+
+
+def _tell(here: Account, found: Deployed, data: Sequence[Resource]) -> None:
+    click.echo(f"Account {here.id}, region {here.region}, stack {found.name}:")
+    click.echo("These go: address, functions with their roles and logs, schedules, queues with what is in them.")
+    keys = f"the keys to users' code (SSM parameters under {found.outputs.get('Keys', '?')})"
+    stays = [f"{resource.kind} {resource.id}" for resource in data if resource.stays]
+    goes = [f"{resource.kind} {resource.id}" for resource in data if not resource.stays]
+    if goes:
+        click.secho(f"ALL DATA GOES, FOR GOOD: {'; '.join([*goes, *([] if stays else [keys])])}.", bold=True)
+    if stays:
+        click.echo(f"These stay, and cost what their bytes cost: {'; '.join([*stays, keys])}.")
+        click.echo("To remove them with the stack, `make deploy CONTEXT=daskscope:remove-data=true` first.")
+
+
+def _delete(here: Account, name: str) -> None:
+    client = here.session.client("cloudformation")
+    click.echo("Deleting; this takes a few minutes ...")
+    with told():
+        client.delete_stack(StackName=name)
+        try:
+            client.get_waiter("stack_delete_complete").wait(
+                StackName=name, WaiterConfig={"Delay": 5, "MaxAttempts": 360}
+            )
+        except WaiterError as error:
+            events = client.describe_stack_events(StackName=name)["StackEvents"]
+            failed = [event for event in events if event.get("ResourceStatus") == "DELETE_FAILED"]
+            why = "; ".join(f"{e.get('LogicalResourceId')}: {e.get('ResourceStatusReason', '')}" for e in failed)
+            raise click.ClickException(
+                f"The stack {name} could not be deleted: {why or error}. Run it again."
+            ) from error
+
+
+def _forget_keys(here: Account, found: Deployed) -> None:
+    """Functions made these, not the stack: without their lake they open nothing."""
+    client = here.session.client("ssm")
+    with told():
+        pages = client.get_paginator("get_parameters_by_path").paginate(Path=found.outputs["Keys"], Recursive=True)
+        names = [parameter.get("Name", "") for page in pages for parameter in page["Parameters"]]
+        for start in range(0, len(names), 10):  # the most that one call takes
+            client.delete_parameters(Names=names[start : start + 10])
+
+
+if __name__ == "__main__":
+    destroy()

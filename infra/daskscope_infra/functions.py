@@ -1,0 +1,129 @@
+"""The five functions, and what each may do: what its handler, its services and their adapters call, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aws_cdk import Duration
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_event_sources as event_sources
+from constructs import Construct
+
+from daskscope_infra.bundles import Family
+from daskscope_infra.function import Function
+from daskscope_infra.lake_tables import CODE, LATE, OPEN, ROLLED_UP, SEALED, SEALS
+from daskscope_infra.settings import Settings
+from daskscope_infra.stores import Stores
+from daskscope_lambdas import registry
+
+Code = Callable[[Family], lambda_.Code]
+
+BATCH = 1000
+"""Messages a file, as in `daskscope serve`."""
+BATCH_WITHOUT_WINDOW = 10
+"""SQS's most, where it may not wait."""
+WRITERS = 4
+"""At a time: one keeps up with a thousand messages a second, and many would share them out into many small files."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    module: str
+    family: Family
+    memory_mib: int
+    timeout_s: int
+
+
+# A message may have 16 MiB unpacked, and the imports alone take 140.
+_INGEST = _Shape("ingest", "light", 512, 15)
+_WRITE = _Shape("write", "heavy", 1024, 60)
+# API Gateway gives up after 30 seconds.
+_API = _Shape("api", "heavy", 1769, 29)
+_SWEEP = _Shape("sweep", "light", 256, 50)
+# Seals a whole day at once.
+_COMPACT = _Shape("compact", "heavy", 3008, 900)
+
+
+def hidden_s(settings: Settings) -> int:
+    """How long `write` has a batch to itself: six of its time-outs and the window, as Lambda's manual wants it."""
+    return 6 * _WRITE.timeout_s + settings.write_window_s
+
+
+class Functions(Construct):
+    def __init__(self, scope: Construct, id: str, settings: Settings, stores: Stores, code: Code) -> None:
+        super().__init__(scope, id)
+        self._settings, self._stores, self._code = settings, stores, code
+        self.ingest, self.write, self.api, self.sweep, self.compact = (
+            self._function(shape) for shape in (_INGEST, _WRITE, _API, _SWEEP, _COMPACT)
+        )
+        self._let_ingest()
+        self._let_write()
+        self._let_api()
+        self._let_sweep()
+        self._let_compact()
+
+    def _function(self, shape: _Shape) -> Function:
+        return Function(
+            self,
+            shape.module.capitalize(),
+            self._settings,
+            module=shape.module,
+            code=self._code(shape.family),
+            environment=self._stores.env.variables(),
+            memory_mib=shape.memory_mib,
+            timeout_s=shape.timeout_s,
+            key=self._stores.key,
+        )
+
+    def _let_ingest(self) -> None:
+        role, stores = self.ingest.role, self._stores
+        stores.items(role, ["dynamodb:GetItem"], ["token/*", "cluster/*"])
+        stores.items(role, ["dynamodb:PutItem"], ["cluster/*", "number/*"])
+        stores.items(role, ["dynamodb:UpdateItem"], ["cluster/*", "account/*"])
+        stores.objects(role, ["s3:PutObject"], [CODE])
+        stores.keys(role, ["ssm:GetParameter", "ssm:PutParameter"])
+        stores.send(role)
+        stores.unlock(role, ["dynamodb", "s3", "sqs", "ssm"])
+
+    def _let_write(self) -> None:
+        role, stores, settings = self.write.role, self._stores, self._settings
+        stores.items(role, ["dynamodb:GetItem"], ["seals"])
+        stores.objects(role, ["s3:PutObject"], [OPEN, LATE])
+        stores.unlock(role, ["dynamodb", "s3"])
+        # This lets the role receive and delete too, and unlocks that.
+        self.write.function.add_event_source(
+            event_sources.SqsEventSource(
+                stores.queues.queue,
+                batch_size=BATCH if settings.write_window_s else BATCH_WITHOUT_WINDOW,
+                max_batching_window=Duration.seconds(settings.write_window_s),
+                max_concurrency=WRITERS,
+                report_batch_item_failures=True,
+            )
+        )
+
+    def _let_api(self) -> None:
+        role, stores = self.api.role, self._stores
+        stores.items(role, ["dynamodb:GetItem"], ["token/*", "cluster/*", "number/*", "seals"])
+        stores.items(role, ["dynamodb:BatchGetItem"], ["cluster/*"])
+        stores.index(role, registry.LISTING)
+        stores.names(role)
+        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLED_UP, CODE])
+        stores.keys(role, ["ssm:GetParameter"])
+        stores.unlock(role, ["dynamodb", "s3", "ssm"])
+
+    def _let_sweep(self) -> None:
+        role, stores = self.sweep.role, self._stores
+        stores.index(role, registry.LIVING)
+        stores.items(role, ["dynamodb:BatchGetItem", "dynamodb:UpdateItem"], ["cluster/*"])
+        stores.unlock(role, ["dynamodb"])
+
+    def _let_compact(self) -> None:
+        role, stores = self.compact.role, self._stores
+        stores.items(role, ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"], ["seals"])
+        stores.names(role)
+        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, SEALS])
+        stores.objects(role, ["s3:PutObject"], [OPEN, SEALED, ROLLED_UP, SEALS, LATE])
+        # What is sealed goes by the rules of the bucket alone.
+        stores.objects(role, ["s3:DeleteObject"], [OPEN])
+        stores.unlock(role, ["dynamodb", "s3"])

@@ -1,0 +1,93 @@
+"""Roles, and what they may do, said narrowly: a `*` needs a reason here, else there is no template.
+
+Tests hold every policy of the template against these reasons, also those that the CDK writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from aws_cdk import Acknowledgment, Stack, Validations
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+WILDCARDS: Mapping[str, Mapping[str, str]] = {
+    "AWS::IAM::Policy": {
+        "<>/open/*": "Files of open days: their names are made of what is in them.",
+        "<>/sealed/*": "Files of sealed days: a day and an account are a folder.",
+        "<>/rollups/*": "Roll-ups of sealed days: likewise.",
+        "<>/seals/*": "What sealed days were made of: a day is a folder.",
+        "<>/late/*": "Marks of rows that came late: a pair of days is a name.",
+        "<>/code/*": "Pieces of code: their names are their hashes. What they hold is encrypted once more.",
+        "arn:<>:ssm:<>:<>:parameter/daskscope/<>/keys/*": "The accounts' keys: accounts come while the stack stands.",
+        "<>:*": "A schedule may call a function in any of its versions: there is but one, and the CDK writes it so.",
+    },
+    "AWS::KMS::Key": {
+        "*": "In the policy of a key this is the key itself.",
+        "kms:*": "The account it belongs to, so that its administrators can never lock themselves out.",
+        "kms:Encrypt*": "CloudWatch Logs, as its manual says; for log groups of this account alone.",
+        "kms:Decrypt*": "Likewise.",
+        "kms:ReEncrypt*": "Likewise.",
+        "kms:GenerateDataKey*": "Likewise.",
+        "kms:Describe*": "Likewise.",
+    },
+    "AWS::S3::BucketPolicy": {
+        "<>/*": "Every object goes when `remove-data` lets the stack empty its bucket.",
+        "s3:GetBucket*": "The CDK's function that empties the bucket looks at its settings first.",
+        "s3:List*": "It lists what it deletes.",
+        "s3:DeleteObject*": "It deletes objects and their versions.",
+    },
+}
+"""By the type of resource that holds the policy: what has a `*`, references left out as `<>`, and why it may."""
+
+
+def service(name: str, conditions: Mapping[str, Mapping[str, str]] | None = None) -> iam.IPrincipal:
+    """A service of AWS. Protocols of the CDK name arguments otherwise than its classes do, which pyright minds."""
+    return cast(iam.IPrincipal, iam.ServicePrincipal(name, conditions=conditions))
+
+
+def make_role(scope: Construct, id: str, assumed_by: iam.IPrincipal) -> iam.IRole:
+    """A role that may do nothing yet."""
+    return cast(iam.IRole, iam.Role(scope, id, assumed_by=assumed_by))
+
+
+def allow(
+    role: iam.IRole,
+    actions: Sequence[str],
+    resources: Sequence[str],
+    conditions: Mapping[str, Mapping[str, str | list[str]]] | None = None,
+) -> None:
+    """Let `role` do `actions` on `resources` (ARNs). Raises KeyError for a `*` that has no reason in WILDCARDS."""
+    role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions))
+    stack = Stack.of(role)
+    acknowledge(role, {f"Resource::{text}" for each in resources if "*" in (text := flat(stack.resolve(each)))})
+
+
+def acknowledge(role: iam.IRole, findings: set[str]) -> None:
+    """Tell cdk-nag why these are there: `Resource::<ARN>`, as it writes them."""
+    reasons = WILDCARDS["AWS::IAM::Policy"]
+    for finding in sorted(findings):
+        reason = reasons[form(finding.partition("::")[2])]
+        Validations.of(role).acknowledge(Acknowledgment(id=f"AwsSolutions-IAM5[{finding}]", reason=reason))
+
+
+def flat(value: Any) -> str:
+    """A resolved value of a template as one text, each reference as `<...>`, just as cdk-nag shows it."""
+    match value:
+        case str():
+            return value
+        case {"Fn::Join": [str() as between, [*parts]]}:
+            return between.join(map(flat, parts))
+        case {"Fn::GetAtt": [str() as resource, str() as attribute]}:
+            return f"<{resource}.{attribute}>"
+        case {"Ref": str() as name}:
+            return f"<{name}>"
+        case _:
+            raise ValueError(f"{value!r} is no text, reference or text made of both.")
+
+
+def form(text: str) -> str:
+    """What `flat` gave, whatever the names of the resources."""
+    return re.sub(r"<[^>]+>", "<>", text)

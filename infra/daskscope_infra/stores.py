@@ -1,0 +1,71 @@
+"""What is kept where: bucket, table, queues, the accounts' keys; and how a role is let to each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import ArnFormat, Aws, RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from daskscope_infra.bucket import Bucket
+from daskscope_infra.key import CustomerKey
+from daskscope_infra.policies import allow
+from daskscope_infra.queues import Queues
+from daskscope_infra.settings import Settings
+from daskscope_infra.table import Table
+from daskscope_lambdas.env import AwsEnv
+
+
+class Stores(Construct):
+    """All that outlives a call. `hidden_s`: see Queues."""
+
+    def __init__(self, scope: Construct, id: str, settings: Settings, *, hidden_s: int) -> None:
+        super().__init__(scope, id)
+        removal = RemovalPolicy.DESTROY if settings.remove_data else RemovalPolicy.RETAIN
+        self.customer_key = CustomerKey(self, "CustomerKey", removal=removal) if settings.customer_key else None
+        key = self.customer_key.key if self.customer_key else None
+        self.key = key
+        self.bucket = Bucket(self, "Lake", retention_days=settings.retention_days, key=key, removal=removal).bucket
+        self.table = Table(self, "Registry", key=key, removal=removal).table
+        self.queues = Queues(self, "Queues", hidden_s=hidden_s, key=key)
+        self.env = AwsEnv(
+            bucket=self.bucket.bucket_name,
+            table=self.table.table_name,
+            queue_url=self.queues.queue.queue_url,
+            keys=f"/daskscope/{Aws.STACK_NAME}/keys",
+            keys_kms_key=key.key_arn if key else "",
+        )
+
+    def objects(self, role: iam.IRole, actions: Sequence[str], prefixes: Sequence[str]) -> None:
+        """`actions` on objects under these prefixes of the lake."""
+        allow(role, actions, [self.bucket.arn_for_objects(f"{prefix}*") for prefix in prefixes])
+
+    def names(self, role: iam.IRole) -> None:
+        """The names of all objects: for lists, and because S3 calls a missing one forbidden to whoever may not list."""
+        allow(role, ["s3:ListBucket"], [self.bucket.bucket_arn])
+
+    def items(self, role: iam.IRole, actions: Sequence[str], keys: Sequence[str]) -> None:
+        """`actions` on items with such keys, in which `*` stands for anything."""
+        where = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(keys)}}
+        allow(role, actions, [self.table.table_arn], where)
+
+    def index(self, role: iam.IRole, name: str) -> None:
+        """Which items an index of the registry holds."""
+        allow(role, ["dynamodb:Query"], [f"{self.table.table_arn}/index/{name}"])
+
+    def send(self, role: iam.IRole) -> None:
+        """Messages into the queue."""
+        allow(role, ["sqs:SendMessage"], [self.queues.queue.queue_arn])
+
+    def keys(self, role: iam.IRole, actions: Sequence[str]) -> None:
+        """`actions` on the accounts' keys."""
+        path = f"{self.env.keys.removeprefix('/')}/*"
+        form = ArnFormat.SLASH_RESOURCE_NAME
+        arn = Stack.of(self).format_arn(service="ssm", resource="parameter", resource_name=path, arn_format=form)
+        allow(role, actions, [arn])
+
+    def unlock(self, role: iam.IRole, services: Sequence[str]) -> None:
+        """The customer's key, if that is what these services (`s3`, `sqs`, `dynamodb`, `ssm`) encrypt with."""
+        if self.customer_key:
+            self.customer_key.lend(role, services)

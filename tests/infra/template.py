@@ -1,0 +1,108 @@
+"""A CloudFormation template, to look things up in: resources by their logical ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from daskscope_infra.policies import flat
+
+Resource = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of a policy; `owner` is the type of the resource that holds it, `roles` whose it is."""
+
+    owner: str
+    roles: frozenset[str]
+    effect: str
+    principals: list[str]
+    actions: list[str]
+    resources: list[str]
+    conditions: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """`folder` is the assembly it lies in."""
+
+    folder: Path
+    body: dict[str, Any]
+
+    def of_type(self, type: str) -> dict[str, Resource]:
+        return {name: each for name, each in self.body["Resources"].items() if each["Type"] == type}
+
+    def properties(self, type: str) -> list[dict[str, Any]]:
+        return [found["Properties"] for found in self.of_type(type).values()]
+
+    def one(self, type: str) -> Resource:
+        (found,) = self.of_type(type).values()
+        return found
+
+    def outputs(self) -> dict[str, str]:
+        return {name: flat(output["Value"]) for name, output in self.body["Outputs"].items()}
+
+    def functions(self) -> dict[str, dict[str, Any]]:
+        """daskscope's own, by the module of their handler."""
+        found = self.properties("AWS::Lambda::Function")
+        ours = [each for each in found if each["Handler"].startswith("daskscope_lambdas.")]
+        return {each["Handler"].split(".")[2]: each for each in ours}
+
+    def role(self, function: str) -> str:
+        """The logical id of a function's role."""
+        return self.functions()[function]["Role"]["Fn::GetAtt"][0]
+
+    def allowed(self, function: str) -> dict[str, set[str]]:
+        """What a function's role may do: resources by action, other conditions than LeadingKeys left out."""
+        found: dict[str, set[str]] = {}
+        for statement in self.statements():
+            if self.role(function) in statement.roles:
+                for action in statement.actions:
+                    found.setdefault(action, set()).update(_narrowed(statement))
+        return found
+
+    def statements(self) -> Iterator[Statement]:
+        """Of every policy, wherever one stands, but for who may take on a role."""
+        for resource in self.body["Resources"].values():
+            yield from _statements(resource["Type"], resource.get("Properties", {}), frozenset())
+
+
+def _narrowed(statement: Statement) -> list[str]:
+    """The resources; of a table, its items."""
+    items = statement.conditions.get("ForAllValues:StringLike", {}).get("dynamodb:LeadingKeys")
+    return [f"items {key}" for key in items] if items else statement.resources
+
+
+def _statements(owner: str, value: Any, roles: frozenset[str]) -> Iterator[Statement]:
+    if isinstance(value, dict):
+        roles = frozenset(role["Ref"] for role in value.get("Roles", ()) if "Ref" in role) or roles
+        for name, inner in value.items():
+            if name == "Statement":
+                yield from (_statement(owner, each, roles) for each in inner)
+            elif name != "AssumeRolePolicyDocument":
+                yield from _statements(owner, inner, roles)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _statements(owner, inner, roles)
+
+
+def _statement(owner: str, value: dict[str, Any], roles: frozenset[str]) -> Statement:
+    assert not value.keys() & {"NotAction", "NotResource", "NotPrincipal"}, value
+    principals = value.get("Principal", {})
+    told = principals.values() if isinstance(principals, dict) else [principals]
+    return Statement(
+        owner,
+        roles,
+        value["Effect"],
+        [flat(one) for each in told for one in _listed(each)],
+        _listed(value["Action"]),
+        [flat(each) for each in _listed(value["Resource"])],
+        value.get("Condition", {}),
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

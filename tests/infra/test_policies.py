@@ -1,0 +1,181 @@
+"""Who may do what: every statement of every policy in the template, also those that the CDK writes."""
+
+from typing import Any
+
+import pytest
+
+from daskscope_infra.policies import WILDCARDS, flat, form
+from tests.infra.template import Statement, Template
+
+STORES = {"dynamodb", "s3", "sqs", "ssm"}
+
+
+@pytest.fixture(params=["plain", "chosen"])
+def template(request: pytest.FixtureRequest) -> Template:
+    return request.getfixturevalue(request.param)
+
+
+def _allowing(template: Template) -> list[Statement]:
+    return [statement for statement in template.statements() if statement.effect == "Allow"]
+
+
+def test_no_star_without_a_reason(template: Template) -> None:
+    for statement in _allowing(template):
+        reasons = WILDCARDS.get(statement.owner, {})
+        for told in (*statement.actions, *statement.resources):
+            if "*" in told:
+                assert reasons.get(form(told)), f"{told} in {statement}"
+
+
+def test_every_reason_is_needed(plain: Template, chosen: Template) -> None:
+    told = {
+        (statement.owner, form(each))
+        for statement in [*_allowing(plain), *_allowing(chosen)]
+        for each in (*statement.actions, *statement.resources)
+    }
+    assert {(owner, each) for owner, reasons in WILDCARDS.items() for each in reasons} <= told
+
+
+def test_nobody_at_large_may_do_anything(template: Template) -> None:
+    principals = {p for statement in _allowing(template) for p in statement.principals}
+    assert not [principal for principal in principals if "*" in principal]
+    for resource in template.of_type("AWS::Lambda::Permission").values():
+        assert resource["Properties"]["Principal"] != "*"
+    assert not template.of_type("AWS::Lambda::Url")
+
+
+def test_roles_are_taken_on_by_one_service_of_aws(template: Template) -> None:
+    takers: dict[str, set[str]] = {}
+    for name, role in template.of_type("AWS::IAM::Role").items():
+        (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        assert (statement["Effect"], statement["Action"]) == ("Allow", "sts:AssumeRole")
+        takers.setdefault(statement["Principal"]["Service"], set()).add(name)
+        if statement["Principal"]["Service"].startswith("scheduler."):
+            assert statement["Condition"]["StringEquals"]["aws:SourceAccount"] == {"Ref": "AWS::AccountId"}
+    assert takers.keys() == {"lambda.amazonaws.com", "scheduler.amazonaws.com"}
+
+
+def test_only_the_one_that_empties_the_bucket_has_a_policy_of_aws(plain: Template, chosen: Template) -> None:
+    def managed(template: Template) -> list[tuple[str, Any]]:
+        roles = template.of_type("AWS::IAM::Role").items()
+        return [
+            (name, role["Properties"]["ManagedPolicyArns"])
+            for name, role in roles
+            if "ManagedPolicyArns" in role["Properties"]
+        ]
+
+    assert managed(plain) == []
+    ((name, policies),) = managed(chosen)
+    assert "AutoDeleteObjects" in name
+    assert [str(policy).rpartition("/")[2].rstrip("'}") for policy in policies] == ["AWSLambdaBasicExecutionRole"]
+
+
+def test_nothing_travels_in_the_clear(template: Template) -> None:
+    refused = {
+        resource
+        for statement in template.statements()
+        if statement.effect == "Deny" and statement.conditions.get("Bool") == {"aws:SecureTransport": "false"}
+        for resource in statement.resources
+    }
+    (bucket,) = template.of_type("AWS::S3::Bucket")
+    queues = template.of_type("AWS::SQS::Queue")
+    assert refused == {f"<{bucket}.Arn>", f"<{bucket}.Arn>/*", *(f"<{queue}.Arn>" for queue in queues)}
+    for statement in template.statements():
+        if statement.effect == "Deny":
+            assert statement.principals == ["*"]
+            assert len(statement.actions) == 1
+            assert statement.actions[0] in ("s3:*", "sqs:*")
+
+
+def _under(template: Template, *prefixes: str) -> set[str]:
+    (bucket,) = template.of_type("AWS::S3::Bucket")
+    return {f"<{bucket}.Arn>/{prefix}/*" for prefix in prefixes}
+
+
+def test_ingest_writes_and_reads_no_telemetry(template: Template) -> None:
+    may = template.allowed("ingest")
+    assert _actions(may) == {
+        "dynamodb": {"GetItem", "PutItem", "UpdateItem"},
+        "s3": {"PutObject"},
+        "sqs": {"SendMessage"},
+        "ssm": {"GetParameter", "PutParameter"},
+    }
+    assert may["s3:PutObject"] == _under(template, "code")
+    assert may["dynamodb:GetItem"] == {"items token/*", "items cluster/*"}
+    assert may["dynamodb:PutItem"] == {"items cluster/*", "items number/*"}
+    assert may["dynamodb:UpdateItem"] == {"items cluster/*", "items account/*"}
+
+
+def test_write_adds_to_open_days_and_reads_one_item(template: Template) -> None:
+    may = template.allowed("write")
+    taking = {"ReceiveMessage", "ChangeMessageVisibility", "GetQueueUrl", "DeleteMessage", "GetQueueAttributes"}
+    assert _actions(may) == {"dynamodb": {"GetItem"}, "s3": {"PutObject"}, "sqs": taking}
+    assert may["s3:PutObject"] == _under(template, "open", "late")
+    assert may["dynamodb:GetItem"] == {"items seals"}
+
+
+def test_api_only_reads(template: Template) -> None:
+    may = template.allowed("api")
+    assert _actions(may) == {
+        "dynamodb": {"GetItem", "BatchGetItem", "Query"},
+        "s3": {"GetObject", "ListBucket"},
+        "ssm": {"GetParameter"},
+    }
+    assert may["s3:GetObject"] == _under(template, "open", "sealed", "rollups", "code")
+    assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"listing"}
+
+
+def test_sweep_sees_clusters_and_nothing_else(template: Template) -> None:
+    may = template.allowed("sweep")
+    assert _actions(may) == {"dynamodb": {"BatchGetItem", "Query", "UpdateItem"}}
+    assert may["dynamodb:BatchGetItem"] == may["dynamodb:UpdateItem"] == {"items cluster/*"}
+    assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"living"}
+
+
+def test_compact_deletes_nothing_that_is_sealed(template: Template) -> None:
+    may = template.allowed("compact")
+    assert _actions(may) == {
+        "dynamodb": {"GetItem", "PutItem", "UpdateItem"},
+        "s3": {"GetObject", "PutObject", "DeleteObject", "ListBucket"},
+    }
+    assert may["s3:GetObject"] == _under(template, "open", "sealed", "seals")
+    assert may["s3:PutObject"] == _under(template, "open", "sealed", "rollups", "seals", "late")
+    assert may["s3:DeleteObject"] == _under(template, "open")
+    assert {key for action, on in may.items() if action.startswith("dynamodb:") for key in on} == {"items seals"}
+
+
+def _actions(may: dict[str, set[str]]) -> dict[str, set[str]]:
+    """What may be done to what is kept, by service."""
+    found: dict[str, set[str]] = {}
+    for action in may:
+        service, _, name = action.partition(":")
+        if service in STORES:
+            found.setdefault(service, set()).add(name)
+        else:
+            assert service in ("kms", "logs"), action
+    return found
+
+
+def test_the_key_is_lent_for_what_a_function_may_touch_and_no_more(chosen: Template) -> None:
+    (key,) = chosen.of_type("AWS::KMS::Key")
+    for function in chosen.functions():
+        through: set[str] = set()
+        for statement in chosen.statements():
+            if chosen.role(function) in statement.roles and any(a.startswith("kms:") for a in statement.actions):
+                assert statement.resources == [f"<{key}.Arn>"]
+                if via := statement.conditions.get("StringEquals", {}).get("kms:ViaService"):
+                    through |= {flat(each).partition(".")[0] for each in (via if isinstance(via, list) else [via])}
+                else:
+                    # The CDK's own word for whoever receives from a queue.
+                    assert (function, statement.actions) == ("write", ["kms:Decrypt"])
+                    through.add("sqs")
+        assert through == _actions(chosen.allowed(function)).keys()
+
+
+def test_without_a_key_of_ones_own_none_is_spoken_of(plain: Template) -> None:
+    assert not [action for statement in plain.statements() for action in statement.actions if action.startswith("kms:")]
+
+
+def test_a_reference_that_is_no_text_is_not_taken_for_one() -> None:
+    with pytest.raises(ValueError, match="is no text"):
+        flat({"Fn::Sub": "arn:${AWS::Partition}:s3:::*"})
