@@ -22,6 +22,6 @@ BENCHES = {
         Bench("write-cpu", "CPU per message from decode to Parquet", write_cpu),
         Bench("at-rest", "size of messages and worker samples in the lake", at_rest),
         Bench("report-size", "all messages of a run against its performance_report", report_size),
-        Bench("import-cost", "imports of the ingest function against boto3", import_cost),
+        Bench("import-cost", "start of each function against boto3", import_cost),
     )
 }

@@ -1,5 +1,8 @@
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -7,6 +10,9 @@ from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters, connect
 from tests.emulator import Emulator
+
+if TYPE_CHECKING:
+    from tests.deployed import Deployed
 
 
 @pytest.fixture
@@ -32,3 +38,11 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
     """AWS on this machine, for the whole run: tests that use it make resources of their own names."""
     with Emulator(tmp_path_factory.mktemp("emulator")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def deployed(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Deployed:
+    """The stack in it, for the whole run: tests that use it have accounts of their own."""
+    from tests.deployed import deploy  # needs the CDK, which the oldest environment has not
+
+    return deploy(emulator, tmp_path_factory.mktemp("deployed"))

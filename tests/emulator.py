@@ -1,4 +1,8 @@
-"""AWS on this machine: ministack in an environment and a process of its own, on a free port."""
+"""AWS on this machine: ministack in a process of its own, on a free port.
+
+Functions run in the interpreter that it runs in, with the environment that it has. So that is an empty one, which finds
+ministack by its path alone: what a bundle lacks, its function lacks too.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,15 @@ import os
 import socket
 import subprocess
 import time
+import venv
 from pathlib import Path
 from types import TracebackType
 
 import httpx
 
 ROOT = Path(__file__).parents[1]
-PROGRAM = ROOT / ".venv" / "emulator" / "bin" / "ministack"
+INSTALLED = ROOT / ".venv" / "emulator" / "lib"
+PROGRAM = "import sys; sys.path.append(sys.argv.pop()); from ministack.app import main; main()"
 REGION = "eu-west-1"
 START_S = 60
 
@@ -25,7 +31,9 @@ class Emulator:
         self.log = folder / "emulator.log"
 
     def __enter__(self) -> Emulator:
-        assert PROGRAM.exists(), "the emulator is not there: run `make test`, which installs it"
+        packages = next(INSTALLED.glob("python*/site-packages"), INSTALLED)
+        assert (packages / "ministack").exists(), "the emulator is not there: run `make test`, which installs it"
+        venv.create(self._folder / "python", symlinks=True)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -38,12 +46,15 @@ class Emulator:
             "IOT_MTLS_ENABLED": "0",
             "LAMBDA_EXECUTOR": "local",
             "TMPDIR": str(self._folder),
-            # Functions run in its Python: what a bundle lacks, they must lack too.
             "PYTHONNOUSERSITE": "1",
         }
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [PROGRAM], env=_clean() | settings, cwd=self._folder, stdout=log, stderr=subprocess.STDOUT
+                [self._folder / "python" / "bin" / "python", "-c", PROGRAM, packages],
+                env=_clean() | settings,
+                cwd=self._folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
             )
         give_up = time.monotonic() + START_S
         while True:

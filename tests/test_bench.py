@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.catalog import BENCHES
+from bench.import_cost import FUNCTIONS
 from bench.rows import Budget, Row
 
 ROOT = Path(__file__).parent.parent
@@ -17,7 +18,7 @@ QUICK = sorted(BENCHES.keys() - {"instructions"})
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    roots = [str(ROOT / folder) for folder in (".", "plugin", "query", "lambdas")]
+    roots = [str(ROOT / folder) for folder in (".", "plugin", "query", "lambdas", "infra")]
     path = os.pathsep.join([*roots, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     return subprocess.run(
         [sys.executable, "-m", "bench", *arguments],
@@ -59,7 +60,7 @@ def test_table_has_a_line_a_row_under_its_heads() -> None:
     assert done.returncode == 0, done.stderr
     head, *lines = done.stdout.splitlines()
     assert head.split() == ["name", "value", "budget", "held", "peers"]
-    assert [line.split()[0] for line in lines] == ["import-cost/ingest"]
+    assert [line.split()[0] for line in lines] == [f"import-cost/{name}" for name in FUNCTIONS]
 
 
 def test_list_names_every_benchmark() -> None:

@@ -14,7 +14,7 @@ CELL = 60
 """Characters of a cell that a repr shows; a longer one ends in `…`."""
 
 _SIZES = frozenset({"memory", "memory_limit", "peak_memory", "held_bytes", "bytes", "spilled"})
-_TIMES = frozenset({"created", "stopped", "start", "stop", "first", "last", "time", "last_seen"})
+_TIMES = frozenset({"created", "stopped", "start", "stop", "first", "last", "time", "last_seen", "expires", "revoked"})
 _NUMBERS = (int, float)
 
 

@@ -45,16 +45,28 @@ def cli_help() -> str:
     for name in command_names():
         command = scope.get_command(context, name)
         assert command is not None
-        parts.append(f"## daskscope {name}\n\n{_help(command, name, context)}")
+        parts += _sections(command, name, context)
     return "\n\n".join(parts)
 
 
-def _help(command: click.Command, name: str, parent: click.Context | None) -> str:
+def _sections(command: click.Command, name: str, parent: click.Context) -> list[str]:
+    """A command's section, and those of the commands under it."""
+    context = _context(command, name, parent)
+    inner = command.commands if isinstance(command, click.Group) else {}
+    own = f"## {context.command_path}\n\n{_help(command, name, parent)}"
+    return [own, *(section for key in sorted(inner) for section in _sections(inner[key], key, context))]
+
+
+def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
     # A context made by hand does not take the settings of its command, and click keeps the first names it meets.
     names = scope.context_settings["help_option_names"]
-    context = click.Context(
+    return click.Context(
         command, info_name=name, parent=parent, terminal_width=100, max_content_width=100, help_option_names=names
     )
+
+
+def _help(command: click.Command, name: str, parent: click.Context | None) -> str:
+    context = _context(command, name, parent)
     return "\n".join(f"    {line}".rstrip() for line in command.get_help(context).splitlines())
 
 

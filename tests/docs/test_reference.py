@@ -19,7 +19,7 @@ def test_generated_parts_are_up_to_date(name: str) -> None:
 
 def test_every_command_is_documented() -> None:
     text = reference.page("cli").read_text(encoding="utf-8")
-    known = {"clusters", "computations", "demo", "events", "exceptions", "serve", "version"}
+    known = {"admin", "clusters", "computations", "demo", "events", "exceptions", "serve", "version"}
     assert set(re.findall(r"^## daskscope (\S+)$", text, re.M)) == known
 
 

@@ -1,129 +1,29 @@
-"""Real processes: a server, a scheduler and two workers, started as a user would start them."""
+"""Both worlds for one suite: a test of `place` or `cluster` runs in each, one of `embedded` is of `daskscope serve`."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import re
-import signal
+import itertools
 import subprocess
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
 import dask.config
 import pytest
 from distributed import Client
 
-import daskscope
+from daskscope_lambdas.env import LocalEnv
+from daskscope_lambdas.wiring import connect
+from tests.end_to_end.house import INTERVAL_S, START_S, House, Process
+from tests.end_to_end.places import Embedded, Place, in_stack
 
-INTERVAL_S = 0.5
-START_S = 60
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from tests.deployed import Deployed
 
-
-def eventually(ask: Callable[[], T], good: Callable[[T], bool], within_s: float = 30) -> T:
-    """Ask until the answer is good; fails with the last answer, or the last error."""
-    give_up = time.monotonic() + within_s
-    pause = threading.Event()
-    while True:
-        try:
-            answer = ask()
-            if good(answer) or time.monotonic() > give_up:
-                assert good(answer), f"still {answer!r} after {within_s} s"
-                return answer
-        except daskscope.DaskscopeError:
-            if time.monotonic() > give_up:
-                raise
-        pause.wait(0.1)
-
-
-@dataclass
-class Process:
-    """A Python process with its output; `line` waits for a line that matches."""
-
-    arguments: list[str]
-    environment: dict[str, str] = field(default_factory=dict)
-    output: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.child = subprocess.Popen(
-            [sys.executable, *self.arguments],
-            env=os.environ | {"PYTHONUNBUFFERED": "1"} | self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.child.stdout
-        self.output.extend(iter(self.child.stdout.readline, ""))
-
-    def line(self, pattern: str) -> re.Match[str]:
-        give_up = time.monotonic() + START_S
-        pause = threading.Event()
-        while time.monotonic() < give_up:
-            for line in list(self.output):
-                if found := re.search(pattern, line):
-                    return found
-            assert self.child.poll() is None, "ended early:\n" + "".join(self.output)
-            pause.wait(0.05)
-        raise AssertionError(f"no line like {pattern!r} in:\n" + "".join(self.output))
-
-    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        if self.child.poll() is None:
-            self.child.send_signal(number)
-        try:
-            code = self.child.wait(20)
-        except subprocess.TimeoutExpired:
-            self.child.kill()
-            raise
-        self._reader.join(5)
-        if self.child.stdout:
-            self.child.stdout.close()
-        return code
-
-
-@dataclass
-class House:
-    """Where things are in one test, and what was started."""
-
-    folder: Path
-    processes: list[Process] = field(default_factory=list)
-
-    def start(self, *arguments: str, **environment: str) -> Process:
-        process = Process(list(arguments), environment)
-        self.processes.append(process)
-        return process
-
-    def serve(self, port: int = 0) -> tuple[Process, str]:
-        """`daskscope serve` with this test's data; its address."""
-        server = self.start("-m", "daskscope.cli", "serve", "--port", str(port), "--data", str(self.folder / "data"))
-        return server, server.line(r"(http://127\.0\.0\.1:\d+)")[1]
-
-    def scheduler(self, *options: str, **environment: str) -> tuple[Process, str]:
-        scheduler = self.start(
-            "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", *options, **environment
-        )
-        return scheduler, scheduler.line(r"Scheduler at:\s+(tcp://127\.0\.0\.1:\d+)")[1]
-
-    def worker(self, address: str, name: str) -> Process:
-        return self.start(
-            "-m", "dask", "worker", address, "--name", name, "--nthreads", "2", "--memory-limit", "512 MiB",
-            "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--local-directory", str(self.folder),
-        )  # fmt: skip
-
-    def rendezvous(self) -> dict[str, Any]:
-        (path,) = (self.folder / "home" / "servers").glob("*.json")
-        return json.loads(path.read_text())
+_NUMBERS = itertools.count(1)
 
 
 @pytest.fixture
@@ -147,24 +47,63 @@ def house(tmp_path: Path) -> Iterator[House]:
                     process.stop()
 
 
+@pytest.fixture
+def embedded(house: House) -> Embedded:
+    """`daskscope serve` with data of this test's own."""
+    server, url = house.serve()
+    data = house.folder / "data"
+    return Embedded(
+        house=house,
+        server=server,
+        url=url,
+        account="local",
+        token=(data / "token").read_text().strip(),
+        ingest_token=(data / "ingest-token").read_text().strip(),
+        registry=lambda: closing(connect(LocalEnv(data=str(data)))),
+    )
+
+
+@pytest.fixture
+def aws(deployed: Deployed) -> Place:
+    """An account of this test's own."""
+    return in_stack(deployed, f"end-to-end-{next(_NUMBERS)}")
+
+
+@pytest.fixture(params=["embedded", "aws"])
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """Each world in turn, configured where the user is."""
+    found: Place = request.getfixturevalue(request.param)
+    with dask.config.set(found.user):
+        yield found
+
+
 @dataclass
 class Cluster:
-    """A scheduler with two workers, a client, and the server it reports to."""
+    """A scheduler with two workers, a client, and the place it reports to."""
 
-    house: House
-    server: Process
-    url: str
+    place: Place
     scheduler: Process
     address: str
     client: Client
 
 
-@pytest.fixture
-def cluster(house: House) -> Iterator[Cluster]:
-    server, url = house.serve()
+@contextmanager
+def running(house: House, place: Place) -> Generator[Cluster]:
     scheduler, address = house.scheduler()
     for name in ("alpha", "beta"):
         house.worker(address, name)
-    with dask.config.set({"daskscope.server": url}), Client(address) as client:
+    with Client(address) as client:
         client.wait_for_workers(2, timeout=START_S)
-        yield Cluster(house, server, url, scheduler, address, client)
+        yield Cluster(place, scheduler, address, client)
+
+
+@pytest.fixture
+def cluster(house: House, place: Place) -> Iterator[Cluster]:
+    with running(house, place) as made:
+        yield made
+
+
+@pytest.fixture
+def embedded_cluster(house: House, embedded: Embedded) -> Iterator[Cluster]:
+    with dask.config.set(embedded.user), running(house, embedded) as made:
+        yield made
