@@ -1,4 +1,4 @@
-"""The stack in the emulator, made by the commands that a user runs: functions out of their zips, behind its HTTP API."""
+"""The stack in the emulator, made by a user's own commands: functions out of their zips, behind its HTTP API."""
 
 from __future__ import annotations
 
@@ -59,12 +59,13 @@ class Deployed:
         """A boto3 client for what the stack is made of."""
         return client(self.emulator, service)
 
-    def log(self) -> str:
-        """What all functions have logged."""
+    def log(self, since: float) -> str:
+        """What its functions have logged since those epoch seconds."""
         logs, lines = self.client("logs"), list[str]()
         for group in logs.describe_log_groups()["logGroups"]:
-            events = logs.filter_log_events(logGroupName=group["logGroupName"])["events"]
-            lines += [f"{group['logGroupName']}: {event['message'].rstrip()}" for event in events]
+            named = group["logGroupName"]
+            events = logs.filter_log_events(logGroupName=named, startTime=int(since * 1000))["events"]
+            lines += [f"{named}: {event['message'].rstrip()}" for event in events]
         return "\n".join(lines)
 
 

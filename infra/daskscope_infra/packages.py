@@ -78,10 +78,8 @@ def finish(target: Target, folder: Path) -> None:
     Raises BundleError.
     """
     options = ["-q", "--invalidation-mode=unchecked-hash", "-s", folder, "-p", TASK_ROOT]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | {
-        "PYTHONHASHSEED": "0"
-    }
-    _run(_interpreter(target), "-S", "-m", "compileall", *options, folder, environment=clean)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    _run(_interpreter(target), "-S", "-m", "compileall", *options, folder, environment=clean | {"PYTHONHASHSEED": "0"})
     for path in folder.rglob("*"):  # a function runs as another user than the one who built it
         path.chmod(0o755 if path.is_dir() else 0o644)
 

@@ -25,7 +25,7 @@ ACCOUNTS = {"local": "local", "aws": "main"}
 """World to the account that is meant if none is named."""
 
 
-@click.group()
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def admin() -> None:
     """Look after a server, with your own access to its registry.
 

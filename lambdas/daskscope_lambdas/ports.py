@@ -244,7 +244,7 @@ class Tokens(Protocol):
         ...
 
     def find(self, key_id: str) -> TokenRow:
-        """Revoked and expired ones too. Raises Missing."""
+        """Revoked and expired ones too, but a store may forget a token 30 days after it expired. Raises Missing."""
         ...
 
     def revoke(self, key_id: str, at: float) -> None:

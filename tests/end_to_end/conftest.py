@@ -64,9 +64,10 @@ def embedded(house: House) -> Embedded:
 
 
 @pytest.fixture
-def aws(deployed: Deployed) -> Place:
+def aws(deployed: Deployed) -> Iterator[Place]:
     """An account of this test's own."""
-    return in_stack(deployed, f"end-to-end-{next(_NUMBERS)}")
+    with in_stack(deployed, f"end-to-end-{next(_NUMBERS)}") as found:
+        yield found
 
 
 @pytest.fixture(params=["embedded", "aws"])

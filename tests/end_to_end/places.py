@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -99,10 +100,16 @@ def _bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def in_stack(deployed: Deployed, account: str) -> Place:
-    """An account, with tokens of its own, in the deployed stack that all tests share."""
+@contextmanager
+def in_stack(deployed: Deployed, account: str) -> Generator[Place]:
+    """An account, with tokens of its own, in the deployed stack that all tests share.
+
+    Prints what the functions have logged meanwhile: pytest shows it if the test fails.
+    """
+    began = time.time()
     token, ingest_token = deployed.mint(account, "read"), deployed.mint(account, "ingest")
-    return Place(url=deployed.url, account=account, token=token, ingest_token=ingest_token, registry=deployed.registry)
+    yield Place(url=deployed.url, account=account, token=token, ingest_token=ingest_token, registry=deployed.registry)
+    print(deployed.log(began))
 
 
 def environment(configured: Mapping[str, str]) -> dict[str, str]:

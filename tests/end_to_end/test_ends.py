@@ -12,7 +12,7 @@ import daskscope
 from tests.end_to_end.conftest import Cluster
 from tests.end_to_end.house import INTERVAL_S, eventually
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)  # the first of them deploys
 
 
 def double(x: int) -> int:

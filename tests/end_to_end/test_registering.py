@@ -15,7 +15,7 @@ from tests.end_to_end.conftest import Cluster
 from tests.end_to_end.house import House, eventually
 from tests.end_to_end.places import Place, environment
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)  # the first of them deploys
 
 
 def sent_with(dask_scheduler: Scheduler) -> set[str | None]:

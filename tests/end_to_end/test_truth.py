@@ -22,7 +22,7 @@ from tests.end_to_end.conftest import Cluster
 from tests.end_to_end.house import eventually
 from tests.end_to_end.places import environment
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)  # the first of them deploys
 
 
 def square(x: int) -> int:

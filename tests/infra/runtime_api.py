@@ -63,6 +63,8 @@ class Function:
             "AWS_LAMBDA_FUNCTION_NAME": "under-test",
             "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1024",
+            "AWS_LAMBDA_LOG_FORMAT": "JSON",
+            "AWS_LAMBDA_LOG_LEVEL": "INFO",
             "LAMBDA_TASK_ROOT": str(bundle),
             "PATH": os.defpath,
             "PYTHONPATH": f"{bundle}{os.pathsep}{runtime}",

@@ -88,14 +88,14 @@ def world(env: AwsEnv) -> Iterator[Adapters]:
 def start(
     unpacked: dict[Family, Path], runtime: Path, emulator: Emulator, env: AwsEnv, tmp_path: Path
 ) -> Iterator[Callable[..., Function]]:
-    """Start a function by its name; `bundle` is another one than its own."""
+    """Start a function by its name; `bundle` is another one than its own, `variables` differ from the world's."""
     with ExitStack() as running:
 
-        def begin(name: str, bundle: Path | None = None) -> Function:
+        def begin(name: str, bundle: Path | None = None, **variables: str) -> Function:
             handler = f"daskscope_lambdas.handlers.{name}.handler"
-            variables = emulator.environment | env.variables()
+            told = emulator.environment | env.variables() | variables
             folder = bundle or unpacked[FAMILIES[name]]
-            return running.enter_context(Function(folder, runtime, handler, variables, tmp_path / f"{name}.log"))
+            return running.enter_context(Function(folder, runtime, handler, told, tmp_path / f"{name}.log"))
 
         yield begin
 
@@ -200,3 +200,16 @@ def test_a_bundle_that_lacks_a_package_is_found_out(
     with pytest.raises(FunctionError, match=package) as caught:
         start(function, lacking).invoke(scheduler_event())
     assert caught.value.kind == "Runtime.ImportModuleError"
+
+
+def test_a_fault_stands_once_in_the_log_with_its_cause(
+    world: Adapters, start: Callable[..., Function], tmp_path: Path
+) -> None:
+    token, _ = mint(world.tokens, world.clock, "acme", {"ingest"}, "test")
+    ingest = start("ingest", DASKSCOPE_TABLE="no-such-table")
+    answer = ingest.invoke(post(told(world.clock.now()), token))
+    assert (answer["statusCode"], json.loads(answer["body"])["error"]["code"]) == (500, "server-error")
+    records = [json.loads(line) for line in (tmp_path / "ingest.log").read_text().splitlines()]
+    (fault,) = [record for record in records if record["level"] == "ERROR"]
+    assert "request-1" in fault["message"]
+    assert "ResourceNotFoundException" in fault["exception"]

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from typing import Any
 
 from daskscope_lambdas.adapters import aws
 from daskscope_lambdas.testing import race
@@ -30,7 +31,7 @@ def test_none_is_made_before_it_is_needed(clients: aws.Clients) -> None:
 
 
 def test_three_tries_without_an_answer_end_within_a_function_of_15_s(clients: aws.Clients) -> None:
-    config = clients.ssm().meta.config
+    config: Any = clients.ssm().meta.config
     assert config.retries == {"mode": "standard", "total_max_attempts": 3}
     assert 3 * (config.connect_timeout + config.read_timeout) <= 15
     assert config.max_pool_connections >= 32

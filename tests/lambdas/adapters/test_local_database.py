@@ -7,11 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import date
 from pathlib import Path
 
 import pytest
 
-from daskscope_lambdas.adapters.local import Database, SqliteQueue, SqliteTokens
+from daskscope_lambdas.adapters.local import Database, SqliteClusters, SqliteQueue, SqliteSeals, SqliteTokens
 from daskscope_lambdas.adapters.local import database as module
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.ports import StoreError, Taken, TokenRow
@@ -100,6 +101,52 @@ def test_another_version_is_refused(path: Path, version: int) -> None:
         connection.execute(f"PRAGMA user_version = {version}")
     with pytest.raises(StoreError, match=f"version {version}"):
         Database(path)
+
+
+def of_version_1(path: Path) -> Path:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(Path(__file__).with_name("registry-version-1.sql").read_text())
+    return path
+
+
+def shape(database: Database) -> list[tuple[object, ...]]:
+    with database.reading() as connection:
+        names = [row["name"] for row in connection.execute("SELECT name FROM sqlite_master ORDER BY name")]
+        return [tuple(row) for name in names for row in connection.execute(f"PRAGMA table_xinfo('{name}')")] + [
+            tuple(row) for name in names for row in connection.execute(f"PRAGMA index_xinfo('{name}')")
+        ]
+
+
+def test_a_file_of_version_1_becomes_one_of_today_with_all_it_holds(path: Path, tmp_path: Path) -> None:
+    database, fresh = Database(of_version_1(path)), Database(tmp_path / "fresh.sqlite")
+    assert shape(database) == shape(fresh)
+    clusters = SqliteClusters(database)
+    assert [row.uuid for row in clusters.living()] == ["u1"]
+    assert clusters.find("acme", "u1").totals == {"n_workers": 2}
+    assert clusters.get("acme", 2).lost == {"buffer": 1}
+    assert clusters.retire(clusters.find("acme", "u1"))
+    assert clusters.enrol("acme", "u3", 92.0, 102.0).id == 3
+    assert SqliteSeals(database).boundary() == date(2026, 11, 20)
+    assert SqliteTokens(database).find("k1").name == "laptop"
+    assert [delivery.body for delivery in SqliteQueue(database, FakeClock()).receive(10, 30.0)] == ["waiting"]
+    database.close()
+    assert [row.uuid for row in SqliteClusters(Database(path)).living()] == ["u3"]
+
+
+def test_many_that_open_a_file_of_version_1_at_once_change_it_once(path: Path) -> None:
+    of_version_1(path)
+    opened = race(8, lambda _: Database(path))
+    assert all(isinstance(each, Database) for each in opened)
+    assert [row.uuid for row in SqliteClusters(Database(path)).living()] == ["u1"]
+
+
+def test_a_change_of_version_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_version_1(path)
+    monkeypatch.setattr(module, "_WAYS", {1: (*module._WAYS[1], "no SQL")})
+    with pytest.raises(StoreError, match="syntax"):
+        Database(path)
+    monkeypatch.undo()
+    assert [row.uuid for row in SqliteClusters(Database(path)).living()] == ["u1"]
 
 
 def test_a_file_that_went_is_an_error_and_not_an_empty_registry(path: Path) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from daskscope.testing import identity, message
 from daskscope_lambdas.env import AwsEnv, Env
-from daskscope_lambdas.handlers import house
+from daskscope_lambdas.handlers import api, house
 from daskscope_lambdas.wiring import Adapters
+from tests.lambdas.handlers.conftest import event
 
 Get = Callable[..., dict[str, Any]]
 Post = Callable[..., dict[str, Any]]
@@ -68,6 +69,12 @@ def test_login_puts_the_token_into_a_cookie_that_scripts_cannot_read(get: Get, t
     assert get("/api/v1/acme/clusters")["statusCode"] == 401
     assert get("/api/v1/acme/clusters", cookies=(pair,))["statusCode"] == 200, "the pages' links to JSON"
     assert get("/other/analytics", cookies=(pair,))["statusCode"] == 404
+
+
+def test_a_cookie_that_a_gateway_left_in_its_header_is_as_good(token: Token):
+    asked = event("GET", "/acme/analytics", {"cookie": f"other=1; daskscope={token('read').removeprefix('Bearer ')}"})
+    del asked["cookies"]
+    assert api.handler(asked, None)["statusCode"] == 200
 
 
 def test_login_with_a_token_that_may_not_read(get: Get, token: Token):
