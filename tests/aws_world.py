@@ -36,7 +36,14 @@ def make_world(emulator: Emulator) -> AwsEnv:
     with closing(session.client("sqs", endpoint_url=emulator.url)) as sqs:
         queue = sqs.create_queue(QueueName=name)
     _make_table(session, emulator.url, name)
-    return AwsEnv(bucket=name, table=name, queue_url=queue["QueueUrl"], keys=f"/{name}/keys", endpoint_url=emulator.url)
+    return AwsEnv(
+        bucket=name,
+        table=name,
+        queue_url=queue["QueueUrl"],
+        keys=f"/{name}/keys",
+        endpoint_url=emulator.url,
+        region=REGION,
+    )
 
 
 def _make_table(session: boto3.session.Session, url: str, name: str) -> None:

@@ -24,12 +24,11 @@ from tests.infra.commands import CONTEXT, command, environment, run
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """`url` is where its API answers, `told` what `deploy --outputs` wrote, `said` what it printed."""
+    """`url` is where its API answers, `told` what `deploy --outputs` wrote."""
 
     emulator: Emulator
     url: str
     told: dict[str, Any] = field(repr=False)
-    said: str = field(repr=False)
 
     @property
     def env(self) -> AwsEnv:
@@ -78,20 +77,13 @@ def client(emulator: Emulator, service: str) -> Any:
 
 def deploy(emulator: Emulator, home: Path) -> Deployed:
     """`make bootstrap`, then `make deploy`. What they keep goes to `home`."""
-    environ = environment(emulator, home)
-    _done(command("bootstrap"), environ)
     outputs = home / "outputs.json"
     # A message is to be in the lake soon.
     context = (*CONTEXT, "daskscope:write-window-s=1")
-    said = _done(command("deploy", "--yes", "--outputs", str(outputs), context=context), environ)
+    for argv in (command("bootstrap"), command("deploy", "--yes", "--outputs", str(outputs), context=context)):
+        done = run(argv, environment(emulator, home))
+        assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(outputs.read_text())
     # AWS finds an API by its host name; here no name leads to it, so that it stands in the path.
     api = (urlsplit(told["address"]).hostname or "").partition(".")[0]
-    return Deployed(emulator, f"{emulator.url}/_aws/execute-api/{api}/$default", told, said)
-
-
-def _done(argv: list[str], environ: dict[str, str]) -> str:
-    """What it printed; fails with that."""
-    done = run(argv, environ)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return Deployed(emulator, f"{emulator.url}/_aws/execute-api/{api}/$default", told)

@@ -20,7 +20,10 @@ _RARELY_READ = s3.Transition(
 
 
 class Bucket(Construct):
-    """`retention_days`: see Settings. Open days, seals, marks and code never expire by rule: functions keep them."""
+    """`retention_days`: see Settings. Open days, seals, marks and code never expire by rule: functions keep them.
+
+    Where it may go with the stack, `make destroy` empties it: no function that can delete all of it stands by for that.
+    """
 
     def __init__(
         self,
@@ -47,7 +50,6 @@ class Bucket(Construct):
             # Smaller objects would cost as much as these.
             transition_default_minimum_object_size=s3.TransitionDefaultMinimumObjectSize.ALL_STORAGE_CLASSES_128_K,
             removal_policy=removal,
-            auto_delete_objects=removal is RemovalPolicy.DESTROY,
         )
         reason = "Access logs would need a second bucket. Only the functions read this one; CloudTrail can log that."
         Validations.of(self.bucket).acknowledge(Acknowledgment(id="AwsSolutions-S1", reason=reason))

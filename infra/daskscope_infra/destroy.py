@@ -6,6 +6,7 @@ What stays is for the stack that is there to say, not for this clone's settings:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 from botocore.exceptions import WaiterError
@@ -34,6 +35,10 @@ def destroy(given: tuple[str, ...], yes: bool) -> None:
         data = [resource for resource in stacks.resources(here, name) if resource.kind in DATA]
         _tell(here, found, data)
         agree(f"Destroy the stack {name}?", yes)
+    with interruptible("Stopped. Part of the data is gone, the stack is still there: run it again."):
+        for resource in data:
+            if resource.kind == "S3 Bucket" and not resource.stays:
+                _empty(here, resource.id)
     with interruptible("Stopped watching. CloudFormation goes on deleting the stack."):
         _delete(here, name)
     if data and not any(resource.stays for resource in data):
@@ -52,6 +57,15 @@ def _tell(here: Account, found: Deployed, data: Sequence[Resource]) -> None:
     if stays:
         click.echo(f"These stay, and cost what their bytes cost: {'; '.join([*stays, keys])}.")
         click.echo("To remove them with the stack, `make deploy CONTEXT=daskscope:remove-data=true` first.")
+
+
+def _empty(here: Account, bucket: str) -> None:
+    """CloudFormation deletes no bucket that holds anything."""
+    s3 = here.session.resource("s3")
+    click.echo(f"Emptying {bucket} ...")
+    # Gone already, if a destroy before this one came so far.
+    with told(), suppress(s3.meta.client.exceptions.NoSuchBucket):
+        s3.Bucket(bucket).objects.all().delete()
 
 
 def _delete(here: Account, name: str) -> None:

@@ -33,12 +33,6 @@ WILDCARDS: Mapping[str, Mapping[str, str]] = {
         "kms:GenerateDataKey*": "Likewise.",
         "kms:Describe*": "Likewise.",
     },
-    "AWS::S3::BucketPolicy": {
-        "<>/*": "Every object goes when `remove-data` lets the stack empty its bucket.",
-        "s3:GetBucket*": "The CDK's function that empties the bucket looks at its settings first.",
-        "s3:List*": "It lists what it deletes.",
-        "s3:DeleteObject*": "It deletes objects and their versions.",
-    },
 }
 """By the type of resource that holds the policy: what has a `*`, references left out as `<>`, and why it may."""
 

@@ -19,6 +19,8 @@ KEYS = "DASKSCOPE_KEYS"
 KEYS_KMS_KEY = "DASKSCOPE_KEYS_KMS_KEY"
 AWS_ENDPOINT_URL = "AWS_ENDPOINT_URL"
 """Where boto3 finds AWS, if not where it always is: pyarrow does not look there, so that `lake` hands it on."""
+AWS_REGION = "AWS_REGION"
+"""Lambda says it to each function; `lake` hands it on, else pyarrow asks S3 for it whenever a function starts."""
 
 Pages = Literal["open", "login"]
 
@@ -61,18 +63,19 @@ class AwsEnv:
     """KMS key id or ARN that encrypts those; empty for AWS's own `aws/ssm`."""
     endpoint_url: str = ""
     """As AWS_ENDPOINT_URL; empty for AWS itself."""
+    region: str = ""
+    """As AWS_REGION; may be empty."""
 
     @property
     def lake(self) -> str:
         """Root of the lake, as a URI that pyarrow opens."""
-        root = f"s3://{self.bucket}"
-        if not self.endpoint_url:
-            return root
         where = urlsplit(self.endpoint_url)
-        return f"{root}?{urlencode({'endpoint_override': where.netloc, 'scheme': where.scheme})}"
+        told = {"region": self.region, "endpoint_override": where.netloc, "scheme": where.scheme}
+        known = urlencode({name: value for name, value in told.items() if value})
+        return f"s3://{self.bucket}" + (f"?{known}" if known else "")
 
     def variables(self) -> dict[str, str]:
-        """What `read` reads this from, but for the endpoint, which is the machine's and not the function's."""
+        """What `read` reads this from, but for endpoint and region, which are the machine's and not the function's."""
         named = {BUCKET: self.bucket, TABLE: self.table, QUEUE_URL: self.queue_url, KEYS: self.keys}
         return {WORLD: self.world, **named} | ({KEYS_KMS_KEY: self.keys_kms_key} if self.keys_kms_key else {})
 
@@ -96,5 +99,6 @@ def read(environ: Mapping[str, str] = os.environ) -> Env:
             keys=environ[KEYS],
             keys_kms_key=environ.get(KEYS_KMS_KEY, ""),
             endpoint_url=environ.get(AWS_ENDPOINT_URL, ""),
+            region=environ.get(AWS_REGION, ""),
         )
     raise ValueError(f"{WORLD} is {world!r}; allowed: local, aws.")

@@ -14,6 +14,8 @@ import daskscope
 from daskscope import wire
 from daskscope.compression import MAX_MESSAGE_BYTES
 from daskscope.testing import message
+from tests.end_to_end.conftest import Cluster
+from tests.end_to_end.house import eventually
 from tests.end_to_end.places import Place
 
 pytestmark = pytest.mark.timeout(600)  # the first of them deploys
@@ -54,6 +56,17 @@ def test_tokens_do_what_they_were_made_for(place: Place) -> None:
         pytest.raises(daskscope.PermissionDenied, match="this needs one that may read"),
     ):
         daskscope.list_clusters()
+
+
+def test_a_scheduler_that_is_refused_says_so_once_and_works_on(cluster: Cluster) -> None:
+    reads, _ = cluster.place.mint("read")
+    with dask.config.set({"daskscope.ingest-token": reads}):
+        daskscope.register(cluster.client)
+    said = eventually(lambda: [line for line in cluster.scheduler.output if "HTTP 403" in line], bool)
+    assert "WARNING" in said[0]
+    assert cluster.client.submit(sum, [1, 2]).result() == 3
+    assert [line for line in cluster.scheduler.output if "HTTP 403" in line] == said[:1]
+    assert daskscope.list_clusters() == []
 
 
 def test_another_accounts_clusters_are_not_there(place: Place) -> None:

@@ -1,6 +1,6 @@
 """A context in which every setting is other than it is by itself."""
 
-CHOSEN = {
+CHOSEN: dict[str, object] = {
     "daskscope:name": "Chosen",
     "daskscope:architecture": "x86_64",
     "daskscope:python": "3.12",

@@ -77,13 +77,17 @@ def test_a_first_deploy_says_what_it_makes_and_hands_over_working_tokens(
     assert api(emulator, told["address"], told["ingest_token"]).status_code == 403, "what schedulers have reads nothing"
 
 
-def test_a_second_run_changes_nothing_and_makes_no_token(deployed: Done, home: Path, environ: dict[str, str]) -> None:
+def test_a_second_run_changes_nothing_and_makes_no_token(
+    deployed: Done, home: Path, environ: dict[str, str], emulator: Emulator
+) -> None:
     done = run(command("deploy", "--outputs", str(home / "second.json"), context=NAMED), environ)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Nothing has changed." in done.stdout
     told = json.loads((home / "second.json").read_text())
     assert (told["token"], told["ingest_token"]) == (None, None)
-    assert told["outputs"] == json.loads((home / "first.json").read_text())["outputs"]
+    first = json.loads((home / "first.json").read_text())
+    assert told["outputs"] == first["outputs"]
+    assert api(emulator, told["address"], first["token"]).status_code == 200, "what was handed over stays good"
 
 
 def test_another_account_gets_its_tokens_and_what_to_paste(deployed: Done, environ: dict[str, str]) -> None:

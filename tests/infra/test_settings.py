@@ -83,7 +83,9 @@ def test_a_misspelt_key_is_refused_with_those_there_are(key: str) -> None:
 
 def test_days_of_logs_are_those_of_cloudwatch() -> None:
     model = botocore.session.get_session().get_service_model("logs")
-    told: str = model.operation_model("PutRetentionPolicy").input_shape.members["retentionInDays"].documentation
+    asked = model.operation_model("PutRetentionPolicy").input_shape
+    assert asked is not None
+    told: str = asked.members["retentionInDays"].documentation
     assert tuple(map(int, re.findall(r"\d+", told.partition("</p>")[0]))) == LOG_DAYS
 
 

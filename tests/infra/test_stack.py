@@ -245,6 +245,3 @@ def test_data_stays_behind_unless_it_may_go(plain: Template, chosen: Template) -
         assert {(r["DeletionPolicy"], r["UpdateReplacePolicy"]) for r in found} == {(policy, policy)}
     assert plain.one("AWS::DynamoDB::Table")["Properties"]["DeletionProtectionEnabled"] is True
     assert chosen.one("AWS::DynamoDB::Table")["Properties"]["DeletionProtectionEnabled"] is False
-    assert not plain.of_type("Custom::S3AutoDeleteObjects")
-    (bucket,) = chosen.of_type("AWS::S3::Bucket")
-    assert chosen.one("Custom::S3AutoDeleteObjects")["Properties"]["BucketName"] == {"Ref": bucket}

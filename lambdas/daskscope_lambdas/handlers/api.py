@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from daskscope.errors import NotFound
 from daskscope_lambdas.handlers import api_data, api_pages, errors, house
 
-house.start_logging()
+house.start()
 
 app = APIGatewayHttpResolver()
 app.include_router(api_data.router)

@@ -8,7 +8,7 @@ from daskscope_lambdas.handlers import house
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.service.gather import Gatherer
 
-house.start_logging()
+house.start()
 
 
 def handler(event: dict[str, Any], context: object) -> None:

@@ -12,7 +12,7 @@ from daskscope_lambdas.handlers import house
 from daskscope_lambdas.service.envelope import Envelope, unpack
 from daskscope_lambdas.service.write import Writer
 
-house.start_logging()
+house.start()
 
 
 @cache

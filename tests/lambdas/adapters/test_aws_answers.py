@@ -1,5 +1,6 @@
 """Answers of AWS that are no failure yet: others at work, not all at once, seen a moment late."""
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -63,6 +64,37 @@ def test_items_left_out_are_asked_for_again(clients: aws.Clients, aws_env: AwsEn
     Answers(clients.dynamodb(), BatchGetItem=[none] * 99)
     with pytest.raises(StoreError, match="left out"):
         registry.page("acme", None, 10, None)
+
+
+def test_an_index_that_is_late_brings_no_closed_cluster_back(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    registry = aws.DynamoClusters(clients.dynamodb, aws_env.table)
+    for n in range(2):
+        registry.enrol("acme", f"u{n}", float(n), 1.0)
+    registry.beat("acme", "u1", replace(BEAT, phase="closed"))
+    late: dict[str, Any] = {
+        "Items": [{"key": {"S": f"cluster/u{n}"}} for n in range(2)],
+        "ResponseMetadata": {"HTTPStatusCode": 200},
+    }
+    Answers(clients.dynamodb(), Query=[late])
+    assert [row.uuid for row in registry.living()] == ["u0"]
+
+
+def test_items_are_read_as_they_are_now(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    """The emulator always answers so; DynamoDB only when it is asked to."""
+    asked: list[bool | None] = []
+
+    def note(params: dict[str, Any], **_: Any) -> None:
+        asked.extend(each.get("ConsistentRead") for each in params.get("RequestItems", {"": params}).values())
+
+    for operation in ("GetItem", "BatchGetItem"):
+        clients.dynamodb().meta.events.register(f"provide-client-params.dynamodb.{operation}", note)
+    registry = aws.DynamoClusters(clients.dynamodb, aws_env.table)
+    registry.get("acme", registry.enrol("acme", "u1", 90.0, 100.0).id)
+    assert len([*registry.living(), *registry.page("acme", None, 10, None).rows]) == 2
+    with pytest.raises(Missing):
+        aws.DynamoTokens(clients.dynamodb, aws_env.table).find("k")
+    assert aws.DynamoSeals(clients.dynamodb, aws_env.table).boundary() is None
+    assert asked == [True] * 7
 
 
 def test_who_loses_the_race_for_a_uuid_reads_the_winners_row(clients: aws.Clients, aws_env: AwsEnv) -> None:
