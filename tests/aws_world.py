@@ -7,9 +7,11 @@ from contextlib import closing
 
 import boto3
 import pytest
+from botocore.config import Config
 from botocore.loaders import create_loader
 
 from daskscope_lambdas import registry
+from daskscope_lambdas.adapters.aws import clients
 from daskscope_lambdas.env import AwsEnv
 from tests.emulator import REGION, Emulator
 
@@ -23,6 +25,9 @@ def point_at(emulator: Emulator, patch: pytest.MonkeyPatch) -> None:
         patch.setenv(name, value)
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
         patch.delenv(name, raising=False)
+    # A busy machine is no lost answer: a try that is repeated may meet its own work, and then nobody wins a race.
+    patient = clients._CONFIG.merge(Config(connect_timeout=60, read_timeout=60))
+    patch.setattr(clients, "_CONFIG", patient)
     # One loader for all sessions: most of what a session's first client costs is reading what S3 looks like.
     patch.setattr("botocore.session.create_loader", lambda *_: _LOADER)
 

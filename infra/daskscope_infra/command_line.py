@@ -23,17 +23,14 @@ def choose(given: tuple[str, ...]) -> settings.Settings:
     for pair in given:
         key, separator, value = pair.partition("=")
         if not separator:
-            raise click.UsageError(f"{pair!r} is no context: say KEY=VALUE, like daskscope:architecture=x86_64.")
+            raise click.ClickException(f"{pair!r} is no context: say KEY=VALUE, like daskscope:architecture=x86_64.")
         # The CDK would take any key, and a misspelt one would change nothing.
         if not key.startswith(settings.PREFIX):
-            raise click.UsageError(
+            raise click.ClickException(
                 f"{key} is no key of ours: they start with {settings.PREFIX}, like {settings.PREFIX}name."
             )
         context[key] = value
-    try:
-        return settings.read(context)
-    except settings.SettingError as error:
-        raise click.UsageError(str(error)) from error
+    return settings.read(context)
 
 
 def agree(question: str, yes: bool) -> None:

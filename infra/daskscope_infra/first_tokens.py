@@ -26,11 +26,11 @@ class FirstTokens:
 def check(tenant: str, outputs: Path | None) -> None:
     """Raises ClickException unless daskscope can have such an account, and a file be written there."""
     if outputs and not os.access(outputs.absolute().parent, os.W_OK):
-        raise click.UsageError(f"--outputs: no file can be written in {outputs.absolute().parent}.")
+        raise click.ClickException(f"--outputs: no file can be written in {outputs.absolute().parent}.")
     try:
         checked_account(tenant)
     except ValueError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.ClickException(str(error)) from error
 
 
 def make(stack: str, tenant: str) -> FirstTokens | None:

@@ -112,9 +112,10 @@ def new(
     from daskscope_lambdas.service.tokens import mint
 
     if first and any("admin" in row.scopes for row in world.tokens.list(account)):
-        click.echo(f"Account {account} has had its first token. Without --first this makes another.", err=True)
         if as_json:
             click.echo("null")
+        else:
+            click.echo(f"Account {account} has had its first token. Without --first this makes another.", err=True)
         return
     expires_at = None if expires_in is None else world.clock.now() + _seconds(expires_in)
     text, row = mint(world.tokens, world.clock, account, scopes, name, expires_at)

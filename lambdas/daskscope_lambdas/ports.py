@@ -88,7 +88,7 @@ class Delivery:
 
 
 class QueueFeed(Protocol):
-    """The other end of the queue, for whoever plays SQS's event source mapping: the embedded server. AWS has its own."""
+    """The queue's other end, for who plays SQS's event source mapping: the embedded server. AWS has its own."""
 
     def receive(self, limit: int, hidden_s: float) -> Sequence[Delivery]:
         """At most `limit` messages, oldest first, each hidden from other calls for `hidden_s` seconds.

@@ -104,12 +104,14 @@ def _bearer(token: str) -> dict[str, str]:
 def in_stack(deployed: Deployed, account: str) -> Generator[Place]:
     """An account, with tokens of its own, in the deployed stack that all tests share.
 
-    Prints what the functions have logged meanwhile: pytest shows it if the test fails.
+    Prints what the functions have logged meanwhile, which pytest shows if the test fails; none may have met a fault.
     """
     began = time.time()
     token, ingest_token = deployed.mint(account, "read"), deployed.mint(account, "ingest")
     yield Place(url=deployed.url, account=account, token=token, ingest_token=ingest_token, registry=deployed.registry)
-    print(deployed.log(began))
+    logged = deployed.log(began)
+    print(logged)
+    assert '"level":"ERROR"' not in logged
 
 
 def environment(configured: Mapping[str, str]) -> dict[str, str]:

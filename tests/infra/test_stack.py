@@ -8,6 +8,7 @@ import pytest
 
 from daskscope import wire
 from daskscope_infra.lake_tables import BULKY, prefix
+from daskscope_infra.policies import flat
 from daskscope_lambdas import registry
 from daskscope_lambdas.env import AwsEnv, read
 from tests.infra.template import Template
@@ -53,26 +54,17 @@ def test_logs_forget(plain: Template, chosen: Template) -> None:
 
 def test_functions_find_in_their_environment_what_the_stack_made(plain: Template, chosen: Template) -> None:
     for template in (plain, chosen):
-        outputs = template.body["Outputs"]
         for function in template.functions().values():
-            variables: dict[str, Any] = function["Environment"]["Variables"]
-            told = read(
-                {name: json.dumps(value) for name, value in variables.items() if name != "DASKSCOPE_WORLD"}
-                | {"DASKSCOPE_WORLD": variables["DASKSCOPE_WORLD"]}
-            )
+            told = read({name: flat(value) for name, value in function["Environment"]["Variables"].items()})
             assert isinstance(told, AwsEnv)
-            for value, output in (
-                (told.bucket, "Bucket"),
-                (told.table, "Table"),
-                (told.queue_url, "QueueUrl"),
-                (told.keys, "Keys"),
-            ):
-                assert json.loads(value) == outputs[output]["Value"]
-            assert bool(told.keys_kms_key) == (template is chosen)
-    assert (
-        json.loads(json.dumps(chosen.functions()["ingest"]["Environment"]["Variables"]["DASKSCOPE_KEYS_KMS_KEY"]))
-        == chosen.body["Outputs"]["KeysKmsKey"]["Value"]
-    )
+            outputs = template.outputs()
+            assert told == AwsEnv(
+                bucket=outputs["Bucket"],
+                table=outputs["Table"],
+                queue_url=outputs["QueueUrl"],
+                keys=outputs["Keys"],
+                keys_kms_key=outputs.get("KeysKmsKey", ""),
+            )
 
 
 def test_the_outputs_are_what_deploy_and_the_users_of_a_stack_read(plain: Template, chosen: Template) -> None:

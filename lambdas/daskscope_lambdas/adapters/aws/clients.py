@@ -1,6 +1,6 @@
 """botocore's clients: made when first asked for, shared by all threads.
 
-botocore itself and not boto3, whose clients these are: its import takes a third off a function's start.
+botocore itself and not boto3, whose low-level clients these are: a function starts a little sooner.
 
 A try whose answer was lost is repeated, and may then meet its own work: Taken, Conflict, a stale beat. Whoever calls a
 port lives with that, for every step may be repeated without effect.

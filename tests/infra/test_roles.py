@@ -1,0 +1,206 @@
+"""Each function under its own role, in an emulator that asks who may: what it was given is enough, and is all.
+
+The policies that refuse what is not encrypted on its way are left out, for here everything comes as plain HTTP; so are
+the names of DynamoDB's items, which the emulator does not look at.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from daskscope import wire
+from daskscope.testing import message
+from daskscope_lambdas.env import AwsEnv
+from daskscope_lambdas.service.tokens import mint
+from daskscope_lambdas.wiring import connect
+from daskscope_query import layout
+from tests.aws_world import point_at
+from tests.emulator import REGION, Emulator
+from tests.infra.template import Template
+
+STACK = "roles"
+NOT_HERE = ("AWS::S3::BucketPolicy", "AWS::SQS::QueuePolicy", "AWS::Lambda::EventSourceMapping")
+CHILD = """
+import importlib, json, sys
+handler = importlib.import_module(f"daskscope_lambdas.handlers.{sys.argv[1]}").handler
+print(json.dumps([handler(event, None) for event in json.load(sys.stdin)]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """The stack in the emulator. The operator may everything, a function what its role says."""
+
+    emulator: Emulator
+    outputs: dict[str, str]
+    functions: dict[str, dict[str, Any]]
+
+    def credentials(self, function: str | None) -> dict[str, str]:
+        """As environment variables; of the operator if there is no function."""
+        if function is None:
+            return self.emulator.environment
+        taken = self.client("sts").assume_role(RoleArn=self.functions[function]["Role"], RoleSessionName="test")
+        return self.emulator.environment | {
+            "AWS_ACCESS_KEY_ID": taken["Credentials"]["AccessKeyId"],
+            "AWS_SECRET_ACCESS_KEY": taken["Credentials"]["SecretAccessKey"],
+            "AWS_SESSION_TOKEN": taken["Credentials"]["SessionToken"],
+        }
+
+    def client(self, service: str, function: str | None = None) -> Any:
+        return client(self.credentials(function), service)
+
+    def call(self, function: str, *events: dict[str, Any]) -> list[Any]:
+        """What the handler answers, in a process of its own, as in Lambda."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "DASKSCOPE_"))}
+        told: dict[str, str] = self.functions[function]["Environment"]["Variables"]
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD, function],
+            input=json.dumps(events),
+            env=clean | told | self.credentials(function),
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "AccessDenied" not in done.stderr, done.stderr
+        return json.loads(done.stdout)
+
+    def objects(self) -> list[str]:
+        found = self.client("s3").list_objects_v2(Bucket=self.outputs["Bucket"])
+        return [each["Key"] for each in found.get("Contents", [])]
+
+
+_SESSION: Any = boto3.Session()
+"""One for all: most of what a session's first client costs is reading what its service looks like."""
+
+
+def client(credentials: dict[str, str], service: str) -> Any:
+    return _SESSION.client(
+        service,
+        region_name=REGION,
+        endpoint_url=credentials["AWS_ENDPOINT_URL"],
+        aws_access_key_id=credentials["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=credentials["AWS_SECRET_ACCESS_KEY"],
+        aws_session_token=credentials.get("AWS_SESSION_TOKEN"),
+    )
+
+
+@pytest.fixture(scope="module", params=["plain", "chosen"])
+def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    template: Template = request.getfixturevalue(request.param)
+    body = template.body | {
+        "Resources": {name: r for name, r in template.body["Resources"].items() if r["Type"] not in NOT_HERE}
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AUTH", "true")
+        with Emulator(tmp_path_factory.mktemp("strict")) as emulator:
+            # What the template asks of an account that it is deployed to.
+            ssm = client(emulator.environment, "ssm")
+            ssm.put_parameter(Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String")
+            formation = client(emulator.environment, "cloudformation")
+            formation.create_stack(StackName=STACK, TemplateBody=json.dumps(body), Capabilities=["CAPABILITY_IAM"])
+            formation.get_waiter("stack_create_complete").wait(StackName=STACK, WaiterConfig={"Delay": 1})
+            outputs = formation.describe_stacks(StackName=STACK)["Stacks"][0]["Outputs"]
+            functions = client(emulator.environment, "lambda").list_functions()["Functions"]
+            yield House(
+                emulator,
+                {output["OutputKey"]: output["OutputValue"] for output in outputs},
+                {function["Handler"].split(".")[2]: function for function in functions},
+            )
+
+
+def test_each_function_does_its_work_with_what_it_was_given(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = house.outputs
+    point_at(house.emulator, monkeypatch)
+    env = AwsEnv(
+        bucket=out["Bucket"], table=out["Table"], queue_url=out["QueueUrl"], keys=out["Keys"], keys_kms_key="",
+        endpoint_url=house.emulator.url,
+    )  # fmt: skip
+    with closing(connect(env)) as world:
+        token, _ = mint(world.tokens, world.clock, "acme", ("ingest", "read"), "test")
+    headers = {"authorization": f"Bearer {token}", "content-type": wire.CONTENT_TYPE}
+
+    told = message(codes=[wire.Code(hash=hashlib.sha256(b"x = 1").hexdigest()[:32], text="x = 1")])
+    later = replace(told, seq=told.seq + 1, codes=[])
+    posts = [_request("POST", wire.PATH, headers, wire.encode(each)) for each in (told, later)]
+    assert [answer["statusCode"] for answer in house.call("ingest", *posts)] == [200, 200]
+
+    batch = house.client("sqs", "write").receive_message(QueueUrl=out["QueueUrl"], MaxNumberOfMessages=10)["Messages"]
+    assert house.call("write", {"Records": [_record(each) for each in batch]}) == [{"batchItemFailures": []}]
+    assert {key.split("/")[0] for key in house.objects()} == {"code", "open"}
+
+    assert house.call("sweep", {}) == [{"living": 1, "idle": 0, "lost": 0}]
+
+    _make_old_and_many(house)
+    house.call("compact", {}, {})
+    kept = house.objects()
+    assert {key.split("/")[0] for key in kept} == {"code", "open", "sealed", "seals", "rollups"}
+    assert [key for key in kept if "/gathered-1-" in key]
+
+    asked = ("/api/v1/acme/clusters", "/api/v1/acme/clusters/1", "/api/v1/acme/clusters/1/computations")
+    answers = house.call("api", *(_request("GET", path, headers) for path in asked))
+    assert [answer["statusCode"] for answer in answers] == [200, 200, 200]
+
+
+def _request(method: str, path: str, headers: dict[str, str], body: bytes = b"") -> dict[str, Any]:
+    return {
+        "version": "2.0", "rawPath": path, "rawQueryString": "", "headers": headers,
+        "requestContext": {"requestId": "1", "stage": "$default", "http": {"method": method, "path": path}},
+        "body": base64.b64encode(body).decode(), "isBase64Encoded": True,
+    }  # fmt: skip
+
+
+def _record(received: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "messageId": received["MessageId"], "receiptHandle": received["ReceiptHandle"], "body": received["Body"],
+        "attributes": {}, "messageAttributes": {}, "eventSource": "aws:sqs", "eventSourceARN": "", "awsRegion": REGION,
+    }  # fmt: skip
+
+
+def _make_old_and_many(house: House) -> None:
+    """Of each file that is there, one of a day that is over, and so many of this one that they are gathered."""
+    s3, bucket = house.client("s3"), house.outputs["Bucket"]
+    for key in (key for key in house.objects() if key.startswith("open/")):
+        body = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        for number in range(16):
+            s3.put_object(Bucket=bucket, Key=key.replace(".parquet", f"-{number}.parquet"), Body=body)
+        today = layout.day_in(key)
+        assert today is not None
+        s3.put_object(Bucket=bucket, Key=key.replace(f"{today}", f"{today - timedelta(3)}"), Body=body)
+
+
+@pytest.mark.parametrize(
+    ("function", "service", "operation", "arguments"),
+    [
+        ("api", "s3", "put_object", {"Bucket": "Bucket", "Key": "open/x", "Body": b""}),
+        ("api", "ssm", "put_parameter", {"Name": "Keys", "Value": "x", "Type": "SecureString"}),
+        ("compact", "s3", "delete_object", {"Bucket": "Bucket", "Key": "sealed/x"}),
+        ("compact", "s3", "get_object", {"Bucket": "Bucket", "Key": "code/x"}),
+        ("ingest", "s3", "get_object", {"Bucket": "Bucket", "Key": "code/x"}),
+        ("ingest", "sqs", "receive_message", {"QueueUrl": "QueueUrl"}),
+        ("ingest", "dynamodb", "scan", {"TableName": "Table"}),
+        ("sweep", "s3", "list_objects_v2", {"Bucket": "Bucket"}),
+        ("write", "s3", "put_object", {"Bucket": "Bucket", "Key": "sealed/x", "Body": b""}),
+        ("write", "sqs", "send_message", {"QueueUrl": "QueueUrl", "MessageBody": "x"}),
+    ],
+)
+def test_what_a_function_was_not_given_it_is_refused(
+    house: House, function: str, service: str, operation: str, arguments: dict[str, Any]
+) -> None:
+    told = {
+        name: house.outputs.get(value, value) if isinstance(value, str) else value for name, value in arguments.items()
+    }
+    with pytest.raises(ClientError) as refused:
+        getattr(house.client(service, function), operation)(**told)
+    assert refused.value.response.get("Error", {}).get("Code", "").startswith("AccessDenied")
