@@ -7,6 +7,7 @@ ministack by its path alone: what a bundle lacks, its function lacks too.
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -28,12 +29,14 @@ class Emulator:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._unpacked = folder / "functions"
         self.log = folder / "emulator.log"
 
     def __enter__(self) -> Emulator:
         packages = next(INSTALLED.glob("python*/site-packages"), INSTALLED)
         assert (packages / "ministack").exists(), "the emulator is not there: run `make test`, which installs it"
         venv.create(self._folder / "python", symlinks=True)
+        self._unpacked.mkdir()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -45,7 +48,7 @@ class Emulator:
             "MINISTACK_REGION": REGION,
             "IOT_MTLS_ENABLED": "0",
             "LAMBDA_EXECUTOR": "local",
-            "TMPDIR": str(self._folder),
+            "TMPDIR": str(self._unpacked),
             "PYTHONNOUSERSITE": "1",
         }
         with self.log.open("wb") as log:
@@ -74,6 +77,8 @@ class Emulator:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        # Up to 300 MB each, and pytest keeps the folders of three runs.
+        shutil.rmtree(self._unpacked, ignore_errors=True)
 
     @property
     def environment(self) -> dict[str, str]:

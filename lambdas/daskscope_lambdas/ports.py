@@ -10,7 +10,7 @@ StoreError                anything an adapter could not map to one of these; the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal, Protocol
@@ -259,12 +259,17 @@ class Tokens(Protocol):
 class Vault(Protocol):
     """Keeps one key per account. What it sealed can be opened only by it, with the same account and context."""
 
-    def seal(self, account: str, plain: bytes, context: str) -> bytes:
-        """AES-GCM ciphertext, different on each call; makes the account's key if there is none."""
+    def seal(self, account: str, plain: Mapping[str, bytes]) -> dict[str, bytes]:
+        """AES-GCM ciphertext for each context and its text, different on each call; makes the account's key if there
+        is none. However many they are, the key is asked for once, as in `open`.
+        """
         ...
 
-    def open(self, account: str, sealed: bytes, context: str) -> bytes:
-        """Raises Missing if the account has no key, StoreError if the key, context or ciphertext is wrong."""
+    def open(self, account: str, sealed: Mapping[str, bytes]) -> dict[str, bytes]:
+        """The text for each context and its ciphertext.
+
+        Raises Missing if the account has no key, StoreError if the key, a context or a ciphertext is wrong.
+        """
         ...
 
     def forget(self, account: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from daskscope_lambdas.ports import StoreError
+from daskscope_lambdas.ports import StoreError, Vault
 
 T = TypeVar("T")
 
@@ -41,3 +41,13 @@ def race(runners: int, work: Callable[[int], T]) -> list[T | StoreError]:
 
     with ThreadPoolExecutor(runners) as pool:
         return list(pool.map(run, range(runners)))
+
+
+def seal(vault: Vault, account: str, plain: bytes, context: str) -> bytes:
+    """One text alone; see Vault.seal."""
+    return vault.seal(account, {context: plain})[context]
+
+
+def unseal(vault: Vault, account: str, sealed: bytes, context: str) -> bytes:
+    """One ciphertext alone; see Vault.open."""
+    return vault.open(account, {context: sealed})[context]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from daskscope_lambdas.ports import StoreError
@@ -25,17 +26,24 @@ def new_key() -> bytes:
     return os.urandom(KEY_BYTES)
 
 
-def seal(key: bytes, account: str, plain: bytes, context: str) -> bytes:
-    """Different on each call. Raises StoreError if `key` is damaged."""
-    nonce = os.urandom(_NONCE_BYTES)
-    return _FORM + nonce + _cipher(key, account).encrypt(nonce, plain, _bound_to(account, context))
+def seal(key: bytes, account: str, plain: Mapping[str, bytes]) -> dict[str, bytes]:
+    """By context; different on each call. Raises StoreError if `key` is damaged."""
+    cipher, sealed = _cipher(key, account), dict[str, bytes]()
+    for context, text in plain.items():
+        nonce = os.urandom(_NONCE_BYTES)
+        sealed[context] = _FORM + nonce + cipher.encrypt(nonce, text, _bound_to(account, context))
+    return sealed
 
 
-def unseal(key: bytes, account: str, sealed: bytes, context: str) -> bytes:
-    """Raises StoreError if `key` is damaged, or not the one that sealed this for this account and context."""
+def unseal(key: bytes, account: str, sealed: Mapping[str, bytes]) -> dict[str, bytes]:
+    """By context. Raises StoreError if `key` is damaged, or not the one that sealed these for account and context."""
+    cipher = _cipher(key, account)
+    return {context: _unseal(cipher, account, each, context) for context, each in sealed.items()}
+
+
+def _unseal(cipher: AESGCM, account: str, sealed: bytes, context: str) -> bytes:
     from cryptography.exceptions import InvalidTag
 
-    cipher = _cipher(key, account)
     form, nonce, rest = sealed[:1], sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
     if form != _FORM:
         raise StoreError(f"What account {account} wants opened was not sealed by this version of daskscope.")

@@ -34,22 +34,24 @@ class CodeKeeper:
                     f"The hash {code.hash!r} is not the SHA-256 (first 32 hex digits) of its text.",
                     f"$.codes[{index}].hash",
                 )
-        for code in codes:
-            if not self._knows(account, code.hash):
-                sealed = self._vault.seal(account, _bytes(code.text), code.hash)
-                with suppress(Taken):
-                    self._objects.put_new(layout.code_key(account, code.hash), sealed)
-                self._remember(account, code.hash)
+        new = {code.hash: _bytes(code.text) for code in codes if not self._knows(account, code.hash)}
+        for code_hash, sealed in self._vault.seal(account, new).items() if new else ():
+            with suppress(Taken):
+                self._objects.put_new(layout.code_key(account, code_hash), sealed)
+            self._remember(account, code_hash)
 
     def read(self, account: str, hashes: Iterable[str]) -> dict[str, str]:
         """Text by hash. What was never kept, or whose key was forgotten, is not in it."""
-        texts: dict[str, str] = {}
+        sealed: dict[str, bytes] = {}
         for code_hash in dict.fromkeys(hashes):
             if _HASH.fullmatch(code_hash):
                 with suppress(Missing):
-                    sealed = self._objects.get(layout.code_key(account, code_hash))
-                    texts[code_hash] = self._vault.open(account, sealed, code_hash).decode()
-        return texts
+                    sealed[code_hash] = self._objects.get(layout.code_key(account, code_hash))
+        try:
+            texts = self._vault.open(account, sealed) if sealed else {}
+        except Missing:
+            return {}
+        return {code_hash: text.decode() for code_hash, text in texts.items()}
 
     def forget(self, account: str) -> None:
         """Make all code of an account unreadable for good, then delete it. Once more mends a forget that was cut short.

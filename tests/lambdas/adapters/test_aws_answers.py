@@ -11,6 +11,7 @@ from daskscope_lambdas.adapters import aws
 from daskscope_lambdas.adapters.aws import again
 from daskscope_lambdas.env import AwsEnv
 from daskscope_lambdas.ports import Beat, Conflict, Missing, StoreError, TokenRow
+from daskscope_lambdas.testing import seal, unseal
 from tests.lambdas.adapters.aws_rig import Answers, refusal
 
 NOT_YET = refusal("ParameterNotFound")
@@ -137,37 +138,46 @@ def test_a_beat_is_one_request_unless_time_went_back(clients: aws.Clients, aws_e
 def test_a_key_just_made_is_used_without_reading_it_back(clients: aws.Clients, aws_env: AwsEnv) -> None:
     answers = Answers(clients.ssm())
     vault = aws.SsmVault(clients.ssm, aws_env.keys)
-    sealed = vault.seal("acme", b"x", "c")
+    sealed = seal(vault, "acme", b"x", "c")
     assert answers.calls == {"GetParameter": 1, "PutParameter": 1}
-    assert vault.open("acme", sealed, "c") == b"x"
+    assert unseal(vault, "acme", sealed, "c") == b"x"
+
+
+def test_one_request_seals_or_opens_however_many(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    vault = aws.SsmVault(clients.ssm, aws_env.keys)
+    seal(vault, "acme", b"makes the key", "c")
+    plain = {f"context {n}": b"%d" % n for n in range(100)}
+    answers = Answers(clients.ssm())
+    assert vault.open("acme", vault.seal("acme", plain)) == plain
+    assert answers.calls == {"GetParameter": 2}
 
 
 def test_a_key_that_is_not_to_be_seen_yet_is_looked_for_again(clients: aws.Clients, aws_env: AwsEnv) -> None:
     vault = aws.SsmVault(clients.ssm, aws_env.keys)
-    sealed = vault.seal("acme", b"x", "c")
+    sealed = seal(vault, "acme", b"x", "c")
     answers = Answers(clients.ssm(), GetParameter=[NOT_YET] * 3)
-    assert vault.open("acme", sealed, "c") == b"x"
+    assert unseal(vault, "acme", sealed, "c") == b"x"
     assert answers.calls == {"GetParameter": 4}
 
 
 def test_who_cannot_see_the_winners_key_yet_waits_for_it(clients: aws.Clients, aws_env: AwsEnv) -> None:
     vault = aws.SsmVault(clients.ssm, aws_env.keys)
-    vault.seal("acme", b"winner", "c")
+    seal(vault, "acme", b"winner", "c")
     answers = Answers(clients.ssm(), GetParameter=[NOT_YET] * 3)
-    sealed = vault.seal("acme", b"loser", "c")
+    sealed = seal(vault, "acme", b"loser", "c")
     assert answers.calls == {"GetParameter": 4, "PutParameter": 1}
-    assert vault.open("acme", sealed, "c") == b"loser"
+    assert unseal(vault, "acme", sealed, "c") == b"loser"
     Answers(clients.ssm(), GetParameter=[NOT_YET] * 99)
     with pytest.raises(Missing):
-        vault.seal("acme", b"never", "c")
+        seal(vault, "acme", b"never", "c")
 
 
 def test_a_damaged_key_is_named_and_not_replaced(clients: aws.Clients, aws_env: AwsEnv) -> None:
     vault = aws.SsmVault(clients.ssm, aws_env.keys)
-    sealed, name = vault.seal("acme", b"x", "c"), f"{aws_env.keys}/acme"
+    sealed, name = seal(vault, "acme", b"x", "c"), f"{aws_env.keys}/acme"
     for value in ("no base64!", "c2hvcnQ="):
         clients.ssm().put_parameter(Name=name, Value=value, Type="SecureString", Overwrite=True)
-        for call in (lambda: vault.seal("acme", b"y", "c"), lambda: vault.open("acme", sealed, "c")):
+        for call in (lambda: seal(vault, "acme", b"y", "c"), lambda: unseal(vault, "acme", sealed, "c")):
             with pytest.raises(StoreError, match="key of account acme is damaged") as caught:
                 call()
             assert value not in str(caught.value)
@@ -177,7 +187,7 @@ def test_a_damaged_key_is_named_and_not_replaced(clients: aws.Clients, aws_env: 
 @pytest.mark.parametrize("account", ["..", "../x", "/x", "a//b", "", "a\0"])
 def test_no_account_reaches_out_of_the_keys(clients: aws.Clients, aws_env: AwsEnv, account: str) -> None:
     vault = aws.SsmVault(clients.ssm, aws_env.keys)
-    for call in (lambda: vault.seal(account, b"x", "c"), lambda: vault.forget(account)):
+    for call in (lambda: seal(vault, account, b"x", "c"), lambda: vault.forget(account)):
         with pytest.raises(ValueError, match="no object key"):
             call()
 
@@ -186,7 +196,7 @@ def test_no_account_reaches_out_of_the_keys(clients: aws.Clients, aws_env: AwsEn
 def test_keys_are_secure_strings_under_the_kms_key(
     clients: aws.Clients, aws_env: AwsEnv, kms_key: str, used: str
 ) -> None:
-    aws.SsmVault(clients.ssm, aws_env.keys, kms_key).seal("acme", b"x", "c")
+    seal(aws.SsmVault(clients.ssm, aws_env.keys, kms_key), "acme", b"x", "c")
     filters: Any = [{"Key": "Name", "Values": [f"{aws_env.keys}/acme"]}]
     (told,) = clients.ssm().describe_parameters(ParameterFilters=filters)["Parameters"]
     assert (told.get("Type"), told.get("KeyId")) == ("SecureString", used)

@@ -16,7 +16,7 @@ from daskscope_lambdas.adapters.local import Database, SqliteClusters, SqliteQue
 from daskscope_lambdas.adapters.local import database as module
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.ports import StoreError, Taken, TokenRow
-from daskscope_lambdas.testing import FakeClock, race
+from daskscope_lambdas.testing import FakeClock, race, unseal
 from daskscope_lambdas.wiring import Adapters, connect
 
 
@@ -242,6 +242,7 @@ def test_the_buried_are_kept_with_the_reason(database: Database) -> None:
 PROCESS = """
 import sys
 from daskscope_lambdas.env import LocalEnv
+from daskscope_lambdas.testing import seal
 from daskscope_lambdas.wiring import connect
 print("ready", flush=True)
 sys.stdin.readline()
@@ -249,7 +250,7 @@ world = connect(LocalEnv(data=sys.argv[1], pages="login"))
 for n in range(10):
     row = world.clusters.enrol("acme", f"{sys.argv[2]}/{n}", 1.0, 2.0)
     world.queue.send(f"{sys.argv[2]}/{n}")
-sealed = world.vault.seal("acme", sys.argv[2].encode(), "c")
+sealed = seal(world.vault, "acme", sys.argv[2].encode(), "c")
 print(sealed.hex(), flush=True)
 """
 
@@ -279,7 +280,7 @@ def test_processes_that_start_at_once_make_one_world(tmp_path: Path) -> None:
     rows = world.clusters.page("acme", None, 100, None).rows
     assert sorted(row.uuid for row in rows) == everything
     assert len({row.id for row in rows}) == 40
-    assert [world.vault.open("acme", bytes.fromhex(output), "c") for output in outputs] == [b"0", b"1", b"2", b"3"]
+    assert [unseal(world.vault, "acme", bytes.fromhex(output), "c") for output in outputs] == [b"0", b"1", b"2", b"3"]
     assert sorted(path.name for path in Path(data).iterdir() if "-draft-" in path.name) == []
     world.close()
 

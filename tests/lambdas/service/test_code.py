@@ -1,5 +1,6 @@
 import base64
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -25,12 +26,12 @@ class CountedVault:
     def __init__(self, adapters: Adapters) -> None:
         self._vault, self.sealed = adapters.vault, 0
 
-    def seal(self, account: str, plain: bytes, context: str) -> bytes:
-        self.sealed += 1
-        return self._vault.seal(account, plain, context)
+    def seal(self, account: str, plain: Mapping[str, bytes]) -> dict[str, bytes]:
+        self.sealed += len(plain)
+        return self._vault.seal(account, plain)
 
-    def open(self, account: str, sealed: bytes, context: str) -> bytes:
-        return self._vault.open(account, sealed, context)
+    def open(self, account: str, sealed: Mapping[str, bytes]) -> dict[str, bytes]:
+        return self._vault.open(account, sealed)
 
     def forget(self, account: str) -> None:
         self._vault.forget(account)

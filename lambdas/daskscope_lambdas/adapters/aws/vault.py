@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypedDict
 
@@ -33,15 +33,15 @@ class SsmVault:
         self._client, self._folder = client, folder
         self._kms: _Kms = {"KeyId": kms_key} if kms_key else {}
 
-    def seal(self, account: str, plain: bytes, context: str) -> bytes:
+    def seal(self, account: str, plain: Mapping[str, bytes]) -> dict[str, bytes]:
         try:
             key = self._key(account)
         except Missing:
             key = self._new_key(account)
-        return sealing.seal(key, account, plain, context)
+        return sealing.seal(key, account, plain)
 
-    def open(self, account: str, sealed: bytes, context: str) -> bytes:
-        return sealing.unseal(self._key_in_time(account), account, sealed, context)
+    def open(self, account: str, sealed: Mapping[str, bytes]) -> dict[str, bytes]:
+        return sealing.unseal(self._key_in_time(account), account, sealed)
 
     def forget(self, account: str) -> None:
         name = self._name(account)

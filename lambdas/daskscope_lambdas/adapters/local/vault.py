@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,15 +20,15 @@ class DiskVault:
     def __init__(self, folder: Path) -> None:
         self._keys = DiskObjects(folder)
 
-    def seal(self, account: str, plain: bytes, context: str) -> bytes:
+    def seal(self, account: str, plain: Mapping[str, bytes]) -> dict[str, bytes]:
         try:
             key = self._keys.get(_file(account))
         except Missing:
             key = self._new_key(account)
-        return sealing.seal(key, account, plain, context)
+        return sealing.seal(key, account, plain)
 
-    def open(self, account: str, sealed: bytes, context: str) -> bytes:
-        return sealing.unseal(self._keys.get(_file(account)), account, sealed, context)
+    def open(self, account: str, sealed: Mapping[str, bytes]) -> dict[str, bytes]:
+        return sealing.unseal(self._keys.get(_file(account)), account, sealed)
 
     def forget(self, account: str) -> None:
         self._keys.delete(_file(account))
