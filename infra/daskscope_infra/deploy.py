@@ -5,6 +5,7 @@ Safe to run again: what has not changed stays as it is, and the first token is m
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,6 +32,7 @@ def deploy(given: tuple[str, ...], yes: bool, tenant: str, outputs: Path | None)
     """Make the stack, or bring it up to date with this clone."""
     with interruptible("Stopped. Nothing was changed in AWS."):
         chosen = choose(given)
+        _check_python(chosen)
         first_tokens.check(tenant, outputs)
         chain = toolchain.find()
         here = account.find()
@@ -46,6 +48,15 @@ def deploy(given: tuple[str, ...], yes: bool, tenant: str, outputs: Path | None)
         if changes:
             _carry_out(chain, made)
     _finish(here, made.stack, tenant, outputs)
+
+
+def _check_python(chosen: settings.Settings) -> None:
+    """What stands in for AWS runs functions on this machine; AWS has an old C library under its oldest Python."""
+    if chosen.python == "3.11" and "AWS_ENDPOINT_URL" not in os.environ:
+        raise click.ClickException(
+            "daskscope:python is '3.11'; allowed on AWS: 3.13, 3.12. pyarrow and DuckDB need a newer C library than "
+            "Lambda has under 3.11: that one is for an emulator."
+        )
 
 
 def _tell(chain: Toolchain, here: Account, chosen: settings.Settings, made: Assembly) -> bool:

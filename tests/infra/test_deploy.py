@@ -205,6 +205,13 @@ def test_bad_context_is_named(environ: dict[str, str], name: str, context: tuple
     assert said in done.stderr
 
 
+def test_the_oldest_python_is_for_the_emulator(emulator: Emulator, home: Path) -> None:
+    in_aws = environment(emulator, home, AWS_ENDPOINT_URL=None)
+    done = run(command("deploy", context=("daskscope:python=3.11",)), in_aws)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: daskscope:python is '3.11'; allowed on AWS: 3.13, 3.12.")
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

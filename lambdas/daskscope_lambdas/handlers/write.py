@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,8 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from daskscope_lambdas.handlers import house
 from daskscope_lambdas.service.envelope import Envelope, unpack
 from daskscope_lambdas.service.write import Writer
+
+logger = logging.getLogger("daskscope.write")
 
 house.start()
 
@@ -30,6 +33,9 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     with processor(event["Records"], handler=_decode):
         results = processor.process()
     decoded: list[tuple[str, Envelope]] = [result for outcome, result, _ in results if outcome == "success"]
+    for outcome, reason, record in results:
+        if outcome != "success":  # SQS keeps no reason with what it gives up on: the log is where it stands.
+            logger.warning("Message %s cannot be read: %s", record.message_id, reason)
     misfits = {id(envelope) for envelope in _writer().write_what_fits([envelope for _, envelope in decoded])}
     undecoded = [item["itemIdentifier"] for item in processor.response()["batchItemFailures"]]
     unkept = [message_id for message_id, envelope in decoded if id(envelope) in misfits]

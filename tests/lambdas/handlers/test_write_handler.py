@@ -33,10 +33,12 @@ def test_a_batch_is_one_file_a_table(world: Adapters, clock: FakeClock):
     assert len(files(world, "samples")) == 1, "the same batch again adds nothing"
 
 
-def test_a_message_that_is_none_fails_alone(world: Adapters, clock: FakeClock):
+def test_a_message_that_is_none_fails_alone(world: Adapters, clock: FakeClock, caplog: pytest.LogCaptureFixture):
     batch = [delivery(1, packed(clock, 1)), delivery(2, "poison"), delivery(3, packed(clock, 3))]
     assert write.handler(sqs_event(batch), None) == {"batchItemFailures": [{"itemIdentifier": "2"}]}
     assert len(files(world, "samples")) == 1
+    assert "Message 2 cannot be read" in caplog.text
+    assert "The queue holds something that is no envelope" in caplog.text
 
 
 def test_a_value_that_fits_no_column_fails_alone(world: Adapters, clock: FakeClock, caplog: pytest.LogCaptureFixture):
