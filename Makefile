@@ -71,16 +71,16 @@ bench: venv ## Measure against the budgets; BENCH="NAME ... --json" narrows
 CHOSEN = $(foreach pair,$(CONTEXT),--context '$(pair)')
 
 bootstrap: venv $(CDK) ## Prepare an AWS account and region for the CDK, once
-	@$(BIN)/python -m daskscope_infra.bootstrap
+	@$(BIN)/python -m daskscope_infra.commands.bootstrap
 
 bundles: venv ## Build what the functions in AWS consist of, and say how large it is
 	@$(BIN)/python -m daskscope_infra.bundles
 
 deploy: venv $(CDK) ## Deploy to AWS, or bring it up to date; CONTEXT="key=value ..." YES=1 ACCOUNT=name
-	@$(BIN)/python -m daskscope_infra.deploy $(CHOSEN) $(if $(YES),--yes) $(if $(ACCOUNT),--account '$(ACCOUNT)')
+	@$(BIN)/python -m daskscope_infra.commands.deploy $(CHOSEN) $(if $(YES),--yes) $(if $(ACCOUNT),--account '$(ACCOUNT)')
 
 destroy: venv ## Delete the stack in AWS; data stays unless deployed otherwise; CONTEXT="..." YES=1
-	@$(BIN)/python -m daskscope_infra.destroy $(CHOSEN) $(if $(YES),--yes)
+	@$(BIN)/python -m daskscope_infra.commands.destroy $(CHOSEN) $(if $(YES),--yes)
 
 build: venv ## Build sdist and wheel into dist
 	$(BIN)/python -m build

@@ -23,7 +23,7 @@ def environment(emulator: Emulator, home: Path, **changes: str | None) -> dict[s
 def command(name: str, *options: str, context: tuple[str, ...] = CONTEXT) -> list[str]:
     """`make <name>` without make."""
     pairs = [word for pair in context for word in ("--context", pair)] if name != "bootstrap" else []
-    return [sys.executable, "-m", f"daskscope_infra.{name}", *pairs, *options]
+    return [sys.executable, "-m", f"daskscope_infra.commands.{name}", *pairs, *options]
 
 
 def run(argv: list[str], environ: dict[str, str], answer: str = "") -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from botocore import exceptions
 
-from daskscope_infra import account
+from daskscope_infra.commands import account
 from tests.emulator import Emulator
 from tests.infra.commands import CONTEXT, command, environment, run
 

@@ -12,8 +12,8 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk import aws_s3 as s3
 
-from daskscope_infra import toolchain
 from daskscope_infra.bundles import Target, build
+from daskscope_infra.commands import toolchain
 from daskscope_infra.stack import check
 from tests.infra.template import Template
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from daskscope_infra import toolchain
+from daskscope_infra.commands import toolchain
 
 PINNED = json.loads((toolchain.ROOT / "infra" / "package.json").read_text())["devDependencies"]["aws-cdk"]
 

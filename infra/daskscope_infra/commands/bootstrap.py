@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from daskscope_infra import account, toolchain
-from daskscope_infra.command_line import interruptible
+from daskscope_infra.commands import account, toolchain
+from daskscope_infra.commands.command_line import interruptible
 
 
 @click.command()

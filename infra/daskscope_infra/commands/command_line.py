@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import click
 
 from daskscope_infra import settings
-from daskscope_infra.toolchain import ROOT
+from daskscope_infra.commands.toolchain import ROOT
 
 context_option = click.option(
     "--context", "given", multiple=True, metavar="KEY=VALUE", help="As in docs/deploy.md; may be repeated."

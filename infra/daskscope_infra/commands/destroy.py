@@ -11,10 +11,10 @@ from contextlib import suppress
 import click
 from botocore.exceptions import WaiterError
 
-from daskscope_infra import account, stacks
-from daskscope_infra.account import Account, told
-from daskscope_infra.command_line import agree, choose, context_option, interruptible, yes_option
-from daskscope_infra.stacks import Deployed, Resource
+from daskscope_infra.commands import account, stacks
+from daskscope_infra.commands.account import Account, told
+from daskscope_infra.commands.command_line import agree, choose, context_option, interruptible, yes_option
+from daskscope_infra.commands.stacks import Deployed, Resource
 
 DATA = ("S3 Bucket", "DynamoDB Table", "KMS Key")
 """The kinds of what holds or opens data."""

@@ -11,11 +11,12 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from daskscope_infra import account, assembly, bundles, first_tokens, settings, stacks, toolchain
-from daskscope_infra.account import Account
-from daskscope_infra.assembly import Assembly
-from daskscope_infra.command_line import agree, choose, context_option, interruptible, yes_option
-from daskscope_infra.toolchain import Toolchain
+from daskscope_infra import bundles, settings
+from daskscope_infra.commands import account, assembly, first_tokens, stacks, toolchain
+from daskscope_infra.commands.account import Account
+from daskscope_infra.commands.assembly import Assembly
+from daskscope_infra.commands.command_line import agree, choose, context_option, interruptible, yes_option
+from daskscope_infra.commands.toolchain import Toolchain
 
 IDLE = "While nobody computes it costs about a dollar a month, by our estimate"
 KEY = ", and a dollar more for the key of your own"

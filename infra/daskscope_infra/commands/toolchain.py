@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CLI = ROOT / ".venv" / "cdk" / "node_modules" / "aws-cdk"
 OLDEST_NODE = 22
 """The oldest major version of Node that is still mended and that jsii, under aws-cdk-lib, takes without a warning."""

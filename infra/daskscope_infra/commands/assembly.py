@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from daskscope_infra.toolchain import Toolchain
+from daskscope_infra.commands.toolchain import Toolchain
 
 
 @dataclass(frozen=True, slots=True)
