@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,9 @@ from daskscope_lambdas.service.answers import answers
 from daskscope_lambdas.service.queries import Found
 
 router = APIGatewayHttpRouter()
+
+PAGE_CHARS = 4 << 20
+"""Of the items of a page. Lambda carries 6 MB, and in its own JSON every quote takes two."""
 
 
 @router.get("/api/v1/whoami")
@@ -91,8 +94,20 @@ def _row(account: str, cluster: str) -> ClusterRow:
 def _lake_page(ask: Callable[[int, int], Found]) -> Response[str]:
     limit, offset = parameters.limit(_parameters()), parameters.offset(_parameters())
     found = ask(limit + 1, offset)  # one more than asked for, to know whether a page follows
-    cursor = str(offset + limit) if len(found.rows) > limit else None
-    return _json({"items": found.rows[:limit], "cursor": cursor, "as_of": found.as_of, "skipped": found.skipped})
+    items = _fitting(found.rows[:limit])
+    cursor = str(offset + len(items)) if len(found.rows) > len(items) else None
+    return _json({"items": items, "cursor": cursor, "as_of": found.as_of, "skipped": found.skipped})
+
+
+def _fitting(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many from the start as an answer may hold, but one at least; the next page has the others."""
+    fitting, n_chars = list[dict[str, Any]](), 0
+    for row in rows:
+        n_chars += len(json.dumps(row, default=_plain))
+        if fitting and n_chars > PAGE_CHARS:
+            break
+        fitting.append(row)
+    return fitting
 
 
 def _authorization() -> str | None:

@@ -8,7 +8,7 @@ import pytest
 from daskscope import wire
 from daskscope.testing import CLUSTER, exception, groups, identity, message
 from daskscope.testing import event as happened
-from daskscope_lambdas.handlers import api
+from daskscope_lambdas.handlers import api, api_data
 from daskscope_lambdas.ports import StoreError
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import Adapters
@@ -87,6 +87,17 @@ def test_lists_page(get: Get, token: Token, full: None):
     first = body(get("/api/v1/acme/clusters/1/workers?limit=1", reader))
     second = body(get(f"/api/v1/acme/clusters/1/workers?limit=1&cursor={first['cursor']}", reader))
     assert [item["address"][-1] for item in first["items"] + second["items"]] == ["1", "2"]
+    assert second["cursor"] is None
+
+
+@pytest.mark.parametrize("chars", [1, 300])
+def test_what_an_answer_cannot_hold_is_on_the_next_page(
+    get: Get, token: Token, full: None, chars: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(api_data, "PAGE_CHARS", chars)
+    first = body(get("/api/v1/acme/clusters/1/workers", token("read")))
+    second = body(get(f"/api/v1/acme/clusters/1/workers?cursor={first['cursor']}", token("read")))
+    assert [[item["address"][-1] for item in page["items"]] for page in (first, second)] == [["1"], ["2"]]
     assert second["cursor"] is None
 
 
