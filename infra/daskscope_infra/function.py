@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from aws_cdk import Acknowledgment, Duration, Validations
+from aws_cdk import Acknowledgment, Duration, Size, Validations
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -38,6 +38,7 @@ class Function(Construct):
         environment: dict[str, str],
         memory_mib: int,
         timeout_s: int,
+        scratch_mib: int,
         key: kms.IKey | None,
     ) -> None:
         super().__init__(scope, id)
@@ -55,6 +56,7 @@ class Function(Construct):
             environment=environment,
             memory_size=memory_mib,
             timeout=Duration.seconds(timeout_s),
+            ephemeral_storage_size=Size.mebibytes(scratch_mib),
             role=self.role,
             log_group=log,
             logging_format=lambda_.LoggingFormat.JSON,

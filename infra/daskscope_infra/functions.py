@@ -12,10 +12,10 @@ from constructs import Construct
 
 from daskscope_infra.bundles import Family
 from daskscope_infra.function import Function
-from daskscope_infra.lake_tables import CODE, LATE, OPEN, ROLLED_UP, SEALED, SEALS
 from daskscope_infra.settings import Settings
 from daskscope_infra.stores import Stores
 from daskscope_lambdas import registry
+from daskscope_query.layout import CODE, LATE, OPEN, ROLLUPS, SEALED, SEALS
 
 Code = Callable[[Family], lambda_.Code]
 
@@ -33,6 +33,8 @@ class _Shape:
     family: Family
     memory_mib: int
     timeout_s: int
+    scratch_mib: int = 512
+    """Under /tmp. So much every function has."""
 
 
 # A message may have 16 MiB unpacked, and the imports alone take 140.
@@ -41,8 +43,8 @@ _WRITE = _Shape("write", "heavy", 1024, 60)
 # API Gateway gives up after 30 seconds.
 _API = _Shape("api", "heavy", 1769, 29)
 _SWEEP = _Shape("sweep", "light", 256, 50)
-# Seals a whole day at once.
-_COMPACT = _Shape("compact", "heavy", 3008, 900)
+# Seals a whole day at once: what DuckDB cannot hold while it sorts goes to /tmp.
+_COMPACT = _Shape("compact", "heavy", 3008, 900, scratch_mib=2048)
 
 
 def hidden_s(settings: Settings) -> int:
@@ -73,6 +75,7 @@ class Functions(Construct):
             environment=self._stores.env.variables(),
             memory_mib=shape.memory_mib,
             timeout_s=shape.timeout_s,
+            scratch_mib=shape.scratch_mib,
             key=self._stores.key,
         )
 
@@ -82,7 +85,8 @@ class Functions(Construct):
         stores.items(role, ["dynamodb:PutItem"], ["cluster/*", "number/*"])
         stores.items(role, ["dynamodb:UpdateItem"], ["cluster/*", "account/*"])
         stores.objects(role, ["s3:PutObject"], [CODE])
-        stores.keys(role, ["ssm:GetParameter", "ssm:PutParameter"])
+        stores.keys(role)
+        stores.new_keys(role)
         stores.send(role)
         stores.unlock(role, ["dynamodb", "s3", "sqs", "ssm"])
 
@@ -108,8 +112,8 @@ class Functions(Construct):
         stores.items(role, ["dynamodb:BatchGetItem"], ["cluster/*"])
         stores.index(role, registry.LISTING)
         stores.names(role)
-        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLED_UP, CODE])
-        stores.keys(role, ["ssm:GetParameter"])
+        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, CODE])
+        stores.keys(role)
         stores.unlock(role, ["dynamodb", "s3", "ssm"])
 
     def _let_sweep(self) -> None:
@@ -123,7 +127,7 @@ class Functions(Construct):
         stores.items(role, ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"], ["seals"])
         stores.names(role)
         stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, SEALS])
-        stores.objects(role, ["s3:PutObject"], [OPEN, SEALED, ROLLED_UP, SEALS, LATE])
+        stores.objects(role, ["s3:PutObject"], [OPEN, SEALED, ROLLUPS, SEALS, LATE])
         # What is sealed goes by the rules of the bucket alone.
         stores.objects(role, ["s3:DeleteObject"], [OPEN])
         stores.unlock(role, ["dynamodb", "s3"])

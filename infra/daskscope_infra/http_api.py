@@ -17,6 +17,13 @@ from daskscope_infra.log import Log
 TELEMETRY = "/api/v1/telemetry"
 """As daskscope.wire says."""
 
+# Nobody needs a token to start a function, and all functions share the account's concurrency: without these, whoever
+# calls `api` often enough leaves none for `ingest`. Together they stay below what API Gateway gives an account in any
+# region: 2,500 a second, 1,250 at once. Who gets 429 comes again.
+_ASKING = apigatewayv2.ThrottleSettings(rate_limit=50, burst_limit=100)
+_REPORTING = {"ThrottlingRateLimit": 2000, "ThrottlingBurstLimit": 1000}
+"""Twenty thousand clusters that report every ten seconds; in CloudFormation's words, for the CDK has none."""
+
 # Nothing that holds a query string: that of a login link is a token.
 _LOGGED = {
     "time": "$context.requestTime",
@@ -49,15 +56,17 @@ class HttpApi(Construct):
             create_default_stage=False,
             default_integration=HttpLambdaIntegration("Api", api),
         )
-        gateway.add_routes(
+        telemetry = gateway.add_routes(
             path=TELEMETRY, methods=[apigatewayv2.HttpMethod.POST], integration=HttpLambdaIntegration("Ingest", ingest)
         )
         log = Log(self, "Access", days=log_days, key=key).group
-        stage = gateway.add_stage("Stage", stage_name="$default", auto_deploy=True)
+        stage = gateway.add_stage("Stage", stage_name="$default", auto_deploy=True, throttle=_ASKING)
+        # A stage is refused that names a route which is not there yet.
+        stage.node.add_dependency(*telemetry)
+        told = cast(apigatewayv2.CfnStage, stage.node.default_child)
+        told.route_settings = {f"POST {TELEMETRY}": _REPORTING}
         # What the CDK has for this is an interface of JavaScript's, which no Python class can be.
-        cast(
-            apigatewayv2.CfnStage, stage.node.default_child
-        ).access_log_settings = apigatewayv2.CfnStage.AccessLogSettingsProperty(
+        told.access_log_settings = apigatewayv2.CfnStage.AccessLogSettingsProperty(
             destination_arn=log.log_group_arn, format=json.dumps(_LOGGED)
         )
         self.address = gateway.api_endpoint

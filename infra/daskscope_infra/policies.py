@@ -5,6 +5,7 @@ Tests hold every policy of the template against these reasons, also those that t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -21,7 +22,7 @@ WILDCARDS: Mapping[str, Mapping[str, str]] = {
         "<>/seals/*": "What sealed days were made of: a day is a folder.",
         "<>/late/*": "Marks of rows that came late: a pair of days is a name.",
         "<>/code/*": "Pieces of code: their names are their hashes. What they hold is encrypted once more.",
-        "arn:<>:ssm:<>:<>:parameter/daskscope/<>/keys/*": "The accounts' keys: accounts come while the stack stands.",
+        "arn:<>:ssm:<>:<>:parameter/daskscope/<>/<>/keys/*": "Keys of accounts: these come while the stack stands.",
         "<>:*": "A schedule may call a function in any of its versions: there is but one, and the CDK writes it so.",
     },
     "AWS::KMS::Key": {
@@ -78,10 +79,12 @@ def flat(value: Any) -> str:
             return f"<{resource}.{attribute}>"
         case {"Ref": str() as name}:
             return f"<{name}>"
+        case {"Fn::Select": [int(), {"Fn::Split": [str(), {"Ref": str()}]}]}:
+            return json.dumps(value, separators=(",", ":"))
         case _:
             raise ValueError(f"{value!r} is no text, reference or text made of both.")
 
 
 def form(text: str) -> str:
     """What `flat` gave, whatever the names of the resources."""
-    return re.sub(r"<[^>]+>", "<>", text)
+    return re.sub(r'<[^>]+>|\{"Fn::Select":[^}]+\}\]\}\]\}', "<>", text)

@@ -7,8 +7,9 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-RECEIVES = 3
-"""So many tries a message gets, as in `daskscope serve`."""
+RECEIVES = 10
+"""So many tries a message gets. One that nobody can ever read costs a few calls more; but what fails below `write` (a
+key, a right, a store) fails for all that came in: there is more than an hour to mend it before that is given up."""
 KEPT_DAYS = 14
 """The most that SQS does."""
 

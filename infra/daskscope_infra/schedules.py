@@ -13,7 +13,8 @@ from daskscope_infra.function import Function
 from daskscope_infra.policies import acknowledge, flat, make_role, service
 
 SWEEP_EVERY_MIN = 1
-COMPACT_EVERY_MIN = 5
+COMPACT_EVERY_MIN = 15
+"""As long as a run may take, so that there is one at a time. Until then a busy table gets a file for each window."""
 
 
 class Schedules(Construct):

@@ -25,6 +25,9 @@ SHORTEST_RETENTION_DAYS = 30
 """A day's roll-up looks back to where its clusters began: what they had counted by then must still be there."""
 LONGEST_RETENTION_DAYS = 36_500
 
+DESCRIPTION = "daskscope: what Dask clusters did, as their schedulers told it"
+"""The stack's, by which commands know it from others: stacks that are there keep theirs, so that it cannot change."""
+
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
 
 

@@ -9,7 +9,7 @@ from constructs import Construct
 from daskscope_infra.functions import Code, Functions, hidden_s
 from daskscope_infra.http_api import HttpApi
 from daskscope_infra.schedules import Schedules
-from daskscope_infra.settings import Settings
+from daskscope_infra.settings import DESCRIPTION, Settings
 from daskscope_infra.stores import Stores
 
 
@@ -17,8 +17,7 @@ class DaskscopeStack(Stack):
     """For any account and region: nothing is asked of AWS before it is deployed."""
 
     def __init__(self, scope: Construct, settings: Settings, code: Code) -> None:
-        description = "daskscope: what Dask clusters did, as their schedulers told it"
-        super().__init__(scope, settings.name, description=description, analytics_reporting=False)
+        super().__init__(scope, settings.name, description=DESCRIPTION, analytics_reporting=False)
         stores = Stores(self, "Stores", settings, hidden_s=hidden_s(settings))
         functions = Functions(self, "Functions", settings, stores, code)
         http_api = HttpApi(

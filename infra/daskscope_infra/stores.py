@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aws_cdk import ArnFormat, Aws, RemovalPolicy, Stack
+from aws_cdk import ArnFormat, Aws, Fn, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
@@ -33,7 +33,7 @@ class Stores(Construct):
             bucket=self.bucket.bucket_name,
             table=self.table.table_name,
             queue_url=self.queues.queue.queue_url,
-            keys=f"/daskscope/{Aws.STACK_NAME}/keys",
+            keys=_keys_path(),
             keys_kms_key=key.key_arn if key else "",
         )
 
@@ -58,14 +58,26 @@ class Stores(Construct):
         """Messages into the queue."""
         allow(role, ["sqs:SendMessage"], [self.queues.queue.queue_arn])
 
-    def keys(self, role: iam.IRole, actions: Sequence[str]) -> None:
-        """`actions` on the accounts' keys."""
-        path = f"{self.env.keys.removeprefix('/')}/*"
-        form = ArnFormat.SLASH_RESOURCE_NAME
-        arn = Stack.of(self).format_arn(service="ssm", resource="parameter", resource_name=path, arn_format=form)
-        allow(role, actions, [arn])
+    def keys(self, role: iam.IRole) -> None:
+        """Reading the accounts' keys."""
+        allow(role, ["ssm:GetParameter"], [self._keys_arn()])
+
+    def new_keys(self, role: iam.IRole) -> None:
+        """A key for an account that has none. With another in its place, its code could never be read again."""
+        allow(role, ["ssm:PutParameter"], [self._keys_arn()], {"StringNotEquals": {"ssm:Overwrite": "true"}})
 
     def unlock(self, role: iam.IRole, services: Sequence[str]) -> None:
         """The customer's key, if that is what these services (`s3`, `sqs`, `dynamodb`, `ssm`) encrypt with."""
         if self.customer_key:
             self.customer_key.lend(role, services)
+
+    def _keys_arn(self) -> str:
+        path = f"{self.env.keys.removeprefix('/')}/*"
+        form = ArnFormat.SLASH_RESOURCE_NAME
+        return Stack.of(self).format_arn(service="ssm", resource="parameter", resource_name=path, arn_format=form)
+
+
+def _keys_path() -> str:
+    """Not by the name alone: keys may stay when a stack goes, and are then no business of a later one of its name."""
+    uuid = Fn.select(2, Fn.split("/", Aws.STACK_ID))
+    return f"/daskscope/{Aws.STACK_NAME}/{uuid}/keys"

@@ -58,7 +58,7 @@ class AwsEnv:
     queue_url: str
     """SQS queue of what ingest took."""
     keys: str
-    """Path in the SSM Parameter Store under which accounts' keys lie: `/daskscope/<stack>/keys`."""
+    """Path in the SSM Parameter Store under which accounts' keys lie: `/daskscope/<stack>/<its uuid>/keys`."""
     keys_kms_key: str = ""
     """KMS key id or ARN that encrypts those; empty for AWS's own `aws/ssm`."""
     endpoint_url: str = ""

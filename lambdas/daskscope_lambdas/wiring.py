@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import overload
+from typing import Literal, overload
 
 from daskscope_lambdas.adapters.system import SystemClock
 from daskscope_lambdas.env import AwsEnv, Env, LocalEnv
 from daskscope_lambdas.ports import Clock, Clusters, ObjectStore, Queue, QueueFeed, Seals, Tokens, Vault
+
+Port = Literal["objects", "queue", "clusters", "seals", "tokens", "vault"]
+"""As in Adapters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +28,8 @@ class Adapters:
     clock: Clock
     lake_root: str
     """Where `objects` lie, as a path or URI that pyarrow opens."""
+    warm: Callable[[Iterable[Port]], object]
+    """Make now what these would make when they are first used; asks nobody."""
     close: Callable[[], object]
     """Let go of files and connections; happens by itself when the process ends."""
 
@@ -73,6 +78,7 @@ def _local(env: LocalEnv, clock: Clock) -> LocalAdapters:
         vault=vault,
         clock=clock,
         lake_root=env.lake,
+        warm=lambda _ports: None,
         close=database.close,
     )
 
@@ -82,14 +88,24 @@ def _aws(env: AwsEnv, clock: Clock) -> Adapters:
     from daskscope_lambdas.adapters import aws
 
     clients = aws.Clients(env.endpoint_url)
+    registry = clients.dynamodb
+    behind: dict[Port, Callable[[], object]] = {
+        "objects": clients.s3,
+        "queue": clients.sqs,
+        "clusters": registry,
+        "seals": registry,
+        "tokens": registry,
+        "vault": clients.ssm,
+    }
     return Adapters(
         objects=aws.S3Objects(clients.s3, env.bucket),
         queue=aws.SqsQueue(clients.sqs, env.queue_url),
-        clusters=aws.DynamoClusters(clients.dynamodb, env.table),
-        seals=aws.DynamoSeals(clients.dynamodb, env.table),
-        tokens=aws.DynamoTokens(clients.dynamodb, env.table),
+        clusters=aws.DynamoClusters(registry, env.table),
+        seals=aws.DynamoSeals(registry, env.table),
+        tokens=aws.DynamoTokens(registry, env.table),
         vault=aws.SsmVault(clients.ssm, env.keys, env.keys_kms_key),
         clock=clock,
         lake_root=env.lake,
+        warm=lambda ports: [behind[port]() for port in ports],
         close=clients.close,
     )

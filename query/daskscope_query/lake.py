@@ -9,7 +9,8 @@ A question is a file of `sql/`; its first line says which relations it reads (`-
 - `<rollup>`: roll-ups of sealed days, and of open days as computed on the spot by the query of that name.
 
 Each relation holds rows of one account and nothing else, whatever the SQL says: the wall is the relation.
-DuckDB sees registered relations only; it may open no file, load no extension and change no setting.
+DuckDB (engine.py) sees registered relations only; it may open no file but
+its own, load no extension and change no setting.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from daskscope_query import files, layout
+from daskscope_query import engine, files, layout
 from daskscope_query.tables import ROLLUPS, SAMPLES, TABLES, Table
 
 _BEFORE = "_before"
@@ -76,26 +77,9 @@ def _query(name: str) -> _Query:
 
 
 @cache
-def _opened(root: str, pid: int) -> tuple[pafs.FileSystem, str]:  # noqa: ARG001  as below
+def _opened(root: str, pid: int) -> tuple[pafs.FileSystem, str]:  # noqa: ARG001  a forked child must not use its parent's threads
     """Kept, for a bucket's connections are costly to make. Credentials are those of the environment."""
     return pafs.FileSystem.from_uri(root)
-
-
-@cache
-def _engine(pid: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  a forked child must not use its parent's threads
-    """A database without tables that only lends cursors: what a cursor registers, no other cursor sees."""
-    engine = duckdb.connect(
-        ":memory:",
-        config={
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "allow_community_extensions": "false",
-            "python_enable_replacements": "false",
-            "threads": "2",
-        },
-    )
-    engine.execute("SET GLOBAL TimeZone = 'UTC'; SET enable_external_access = false; SET lock_configuration = true")
-    return engine
 
 
 @dataclass(slots=True)
@@ -239,7 +223,7 @@ class _Session:
 
     def __init__(self, lake: Lake, scope: _Scope) -> None:
         self._lake, self._scope = lake, scope
-        self._cursor = _engine(os.getpid()).cursor()
+        self._cursor = engine.cursor()
         self._skipped: set[str] = set()
         self.read: dict[str, tuple[Table, list[str]]] = {}
         """By relation, the files that may have been read."""

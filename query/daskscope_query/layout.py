@@ -15,6 +15,14 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta
 
+OPEN = "open/"
+SEALED = "sealed/"
+ROLLUPS = "rollups/"
+SEALS = "seals/"
+CODE = "code/"
+LATE = "late/"
+"""Under it, an empty object for each pair of days such that rows received on the one stand in the other."""
+
 _DAY = re.compile(r"/day=(\d{4}-\d{2}-\d{2})/")
 _ACCOUNT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
@@ -30,7 +38,7 @@ def days(first: date, last: date) -> list[date]:
 
 
 def open_prefix(table: str, day: date) -> str:
-    return f"open/{table}/day={day:%Y-%m-%d}/"
+    return f"{OPEN}{table}/day={day:%Y-%m-%d}/"
 
 
 def open_key(table: str, day: date, name: str) -> str:
@@ -40,10 +48,6 @@ def open_key(table: str, day: date, name: str) -> str:
 def late_key(table: str, day: date, name: str, received: date) -> str:
     """An open key for what was received on a day that is sealed by now; its batch may hold `name` itself."""
     return open_key(table, day, f"{name}-late-{received:%Y-%m-%d}")
-
-
-LATE = "late/"
-"""Under it, an empty object for each pair of days such that rows received on the one stand in the other."""
 
 
 def late_mark_key(received: date, day: date) -> str:
@@ -57,7 +61,7 @@ def late_mark(key: str) -> tuple[date, date] | None:
 
 
 def sealed_prefix(table: str, account: str, day: date | None = None) -> str:
-    return f"sealed/{table}/account={checked_account(account)}/" + (f"day={day:%Y-%m-%d}/" if day else "")
+    return f"{SEALED}{table}/account={checked_account(account)}/" + (f"day={day:%Y-%m-%d}/" if day else "")
 
 
 def sealed_key(table: str, account: str, day: date, part: int) -> str:
@@ -65,7 +69,7 @@ def sealed_key(table: str, account: str, day: date, part: int) -> str:
 
 
 def rollup_prefix(rollup: str, account: str) -> str:
-    return f"rollups/{rollup}/account={checked_account(account)}/"
+    return f"{ROLLUPS}{rollup}/account={checked_account(account)}/"
 
 
 def rollup_key(rollup: str, account: str, day: date, part: int) -> str:
@@ -74,16 +78,16 @@ def rollup_key(rollup: str, account: str, day: date, part: int) -> str:
 
 def plan_key(day: date) -> str:
     """What `compact` decided before it wrote the first file of a sealed day."""
-    return f"seals/day={day:%Y-%m-%d}/plan.json"
+    return f"{SEALS}day={day:%Y-%m-%d}/plan.json"
 
 
 def sealed_at_key(day: date) -> str:
     """When `compact` first saw the day sealed."""
-    return f"seals/day={day:%Y-%m-%d}/sealed-at.json"
+    return f"{SEALS}day={day:%Y-%m-%d}/sealed-at.json"
 
 
 def code_key(account: str, code_hash: str) -> str:
-    return f"code/account={checked_account(account)}/{code_hash}"
+    return f"{CODE}account={checked_account(account)}/{code_hash}"
 
 
 def day_in(key: str) -> date | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from daskscope_infra.policies import flat
+from tests.infra.child import Asked
 
 Resource = dict[str, Any]
 
@@ -64,6 +66,29 @@ class Template:
                     found.setdefault(action, set()).update(_narrowed(statement))
         return found
 
+    def registry_rights(self, function: str) -> set[tuple[str, str]]:
+        """What a function may do to the registry: actions, each with the items or the index."""
+        may = self.allowed(function)
+        return {(action, on) for action in may if action.startswith("dynamodb:") for on in may[action]}
+
+    def rights_used(self, function: str, asked: Asked) -> set[tuple[str, str]]:
+        """Those of `registry_rights` that let it ask that; none if its role refuses. The table is the stack's."""
+        operation, _, index, keys = asked
+        (table,) = self.of_type("AWS::DynamoDB::Table")
+        action, resource = f"dynamodb:{operation}", f"<{table}.Arn>" + (f"/index/{index}" if index else "")
+        for statement in self.statements():
+            if not (self.role(function) in statement.roles and action in statement.actions):
+                continue
+            if resource not in statement.resources:
+                continue
+            patterns = _leading_keys(statement)
+            if not patterns:
+                return {(action, resource)}
+            found = [{pattern for pattern in patterns if fnmatchcase(key, pattern)} for key in keys]
+            if found and all(found):
+                return {(action, f"items {pattern}") for pattern in set[str]().union(*found)}
+        return set()
+
     def statements(self) -> Iterator[Statement]:
         """Of every policy, wherever one stands, but for who may take on a role."""
         for resource in self.body["Resources"].values():
@@ -72,8 +97,13 @@ class Template:
 
 def _narrowed(statement: Statement) -> list[str]:
     """The resources; of a table, its items."""
-    items = statement.conditions.get("ForAllValues:StringLike", {}).get("dynamodb:LeadingKeys")
+    items = _leading_keys(statement)
     return [f"items {key}" for key in items] if items else statement.resources
+
+
+def _leading_keys(statement: Statement) -> list[str]:
+    """The keys that items must have, in which `*` stands for anything; none if any will do."""
+    return statement.conditions.get("ForAllValues:StringLike", {}).get("dynamodb:LeadingKeys", [])
 
 
 def _statements(owner: str, value: Any, roles: frozenset[str]) -> Iterator[Statement]:

@@ -16,6 +16,7 @@ from botocore import exceptions
 
 from daskscope_infra.commands import account
 from tests.emulator import Emulator
+from tests.infra import little_stacks
 from tests.infra.commands import CONTEXT, command, environment, run
 
 pytestmark = pytest.mark.timeout(600)
@@ -55,11 +56,15 @@ def client(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
     return session.client
 
 
-def api(emulator: Emulator, address: str, token: str) -> httpx.Response:
+def api(emulator: Emulator, address: str, token: str, path: str = "main/clusters") -> httpx.Response:
     """The deployed API's answer: its address is a name, which the emulator takes as a path too."""
     root = f"{emulator.url}/_aws/execute-api/{httpx.URL(address).host.partition('.')[0]}/$default"
     bearer = {"Authorization": f"Bearer {token}"}
-    return httpx.get(f"{root}/api/v1/main/clusters", headers=bearer, trust_env=False, timeout=60)
+    return httpx.get(f"{root}/api/v1/{path}", headers=bearer, trust_env=False, timeout=60)
+
+
+def scopes(emulator: Emulator, address: str, token: str) -> list[str]:
+    return api(emulator, address, token, "whoami").raise_for_status().json()["scopes"]
 
 
 def test_a_first_deploy_says_what_it_makes_and_hands_over_working_tokens(
@@ -70,35 +75,42 @@ def test_a_first_deploy_says_what_it_makes_and_hands_over_working_tokens(
     assert stat.S_IMODE((home / "first.json").stat().st_mode) == 0o600
     told = json.loads((home / "first.json").read_text())
     assert told["address"] == told["outputs"]["Address"]
-    assert told["token"] not in deployed.stdout + deployed.stderr, (
-        "a file was asked for: logs of a build are read by many"
-    )
+    assert "dks_" not in deployed.stdout + deployed.stderr, "a file was asked for: logs of a build are read by many"
     assert api(emulator, told["address"], told["token"]).status_code == 200
     assert api(emulator, told["address"], told["ingest_token"]).status_code == 403, "what schedulers have reads nothing"
+    assert api(emulator, told["address"], told["read_token"]).status_code == 200
 
 
-def test_a_second_run_changes_nothing_and_makes_no_token(
+def test_a_second_run_changes_nothing_makes_no_token_and_loses_none(
     deployed: Done, home: Path, environ: dict[str, str], emulator: Emulator
 ) -> None:
-    done = run(command("deploy", "--outputs", str(home / "second.json"), context=NAMED), environ)
+    first = json.loads((home / "first.json").read_text())
+    done = run(command("deploy", "--outputs", str(home / "first.json"), context=NAMED), environ)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Nothing has changed." in done.stdout
-    told = json.loads((home / "second.json").read_text())
-    assert (told["token"], told["ingest_token"]) == (None, None)
-    first = json.loads((home / "first.json").read_text())
-    assert told["outputs"] == first["outputs"]
-    assert api(emulator, told["address"], first["token"]).status_code == 200, "what was handed over stays good"
+    assert json.loads((home / "first.json").read_text()) == first
+    assert api(emulator, first["address"], first["token"]).status_code == 200, "what was handed over stays good"
 
 
-def test_another_account_gets_its_tokens_and_what_to_paste(deployed: Done, environ: dict[str, str]) -> None:
+def test_another_account_gets_its_tokens_and_what_to_paste(
+    deployed: Done, environ: dict[str, str], emulator: Emulator
+) -> None:
     done = run(command("deploy", "--account", "acme", context=NAMED), environ)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert [line.partition("=")[0] for line in lines if line.startswith("export ")] == [
         "export DASK_DASKSCOPE__SERVER",
         "export DASK_DASKSCOPE__INGEST_TOKEN",
+        "export DASK_DASKSCOPE__TOKEN",
     ]
-    assert done.stdout.count("dks_") == 3, "the first token, the same in the link, and the one for schedulers"
+    exported = dict(line.removeprefix("export ").split("=", 1) for line in lines if line.startswith("export "))
+    address, reading = exported["DASK_DASKSCOPE__SERVER"], exported["DASK_DASKSCOPE__TOKEN"]
+    assert f"{address}/login?token={reading}" in lines
+    assert scopes(emulator, address, reading) == ["read"], "a link ends in histories"
+    assert scopes(emulator, address, exported["DASK_DASKSCOPE__INGEST_TOKEN"]) == ["ingest"]
+    (admin,) = (line for line in lines if line.startswith("dks_"))
+    assert scopes(emulator, address, admin) == ["admin", "ingest", "read"]
+    assert done.stdout.count(admin) == 1
 
 
 def test_a_change_is_shown_and_not_made_without_a_yes(
@@ -170,14 +182,21 @@ def test_ctrl_c_at_the_question_leaves_all_as_it_is(deployed: Done, environ: dic
     assert (process.returncode, said) == (1, "\nStopped. Nothing was changed in AWS.\n")
 
 
-def test_a_deploy_that_fails_ends_with_a_sentence(emulator: Emulator, environ: dict[str, str], deployed: Done) -> None:
-    """A region where the parameter says that it was prepared, and nothing else is there."""
-    there = {"AWS_REGION": "eu-south-1", "AWS_DEFAULT_REGION": "eu-south-1"}
-    put_bootstrap(emulator, "eu-south-1", "30")
-    done = run(command("deploy", "--yes", context=NAMED), environ | there)
+def test_a_deploy_that_fails_says_how_things_stand(emulator: Emulator, environ: dict[str, str], deployed: Done) -> None:
+    """A region where the parameter says that it was prepared, and nothing is there but what failed before."""
+    region = "eu-south-1"
+    put_bootstrap(emulator, region, "30")
+    bucket = little_stacks.make(emulator, NAME, stays=True, fails=True, region=region)
+    done = run(
+        command("deploy", "--yes", context=NAMED), environ | {"AWS_REGION": region, "AWS_DEFAULT_REGION": region}
+    )
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("Error: The deploy failed: above is why.")
+    assert "It is in state ROLLBACK_COMPLETE: an earlier deploy failed or goes on." in done.stdout
+    assert "\nError: The deploy failed: above is why." in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+    for said in (done.stdout, done.stderr):
+        assert f"The first deploy failed and left behind, as data always stays: S3 Bucket {bucket}." in said
+        assert f"\n  aws s3 rb s3://{bucket} --region {region}\n" in said
 
 
 def put_bootstrap(emulator: Emulator, region: str, version: str) -> None:

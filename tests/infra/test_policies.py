@@ -93,6 +93,9 @@ def test_ingest_writes_and_reads_no_telemetry(template: Template) -> None:
     assert may["dynamodb:GetItem"] == {"items token/*", "items cluster/*"}
     assert may["dynamodb:PutItem"] == {"items cluster/*", "items number/*"}
     assert may["dynamodb:UpdateItem"] == {"items cluster/*", "items account/*"}
+    (making,) = _allowed(template, "ingest", "ssm:PutParameter")
+    assert making.actions == ["ssm:PutParameter"]
+    assert making.conditions == {"StringNotEquals": {"ssm:Overwrite": "true"}}, "code would be unreadable for good"
 
 
 def test_write_adds_to_open_days_and_reads_one_item(template: Template) -> None:
@@ -133,6 +136,12 @@ def test_compact_deletes_nothing_that_is_sealed(template: Template) -> None:
     assert {key for action, on in may.items() if action.startswith("dynamodb:") for key in on} == {"items seals"}
 
 
+def _allowed(template: Template, function: str, action: str) -> list[Statement]:
+    """What lets a function's role do that."""
+    role = template.role(function)
+    return [s for s in _allowing(template) if role in s.roles and action in s.actions]
+
+
 def _actions(may: dict[str, set[str]]) -> dict[str, set[str]]:
     """What may be done to what is kept, by service."""
     found: dict[str, set[str]] = {}
@@ -159,6 +168,19 @@ def test_the_key_is_lent_for_what_a_function_may_touch_and_no_more(chosen: Templ
                     assert (function, statement.actions) == ("write", ["kms:Decrypt"])
                     through.add("sqs")
         assert through == _actions(chosen.allowed(function)).keys()
+
+
+def test_the_log_service_may_use_the_key_for_logs_of_this_account_alone(chosen: Template) -> None:
+    (key,) = chosen.properties("AWS::KMS::Key")
+    services = [s for s in key["KeyPolicy"]["Statement"] if "Service" in s["Principal"]]
+    (logs,) = services
+    assert flat(logs["Principal"]["Service"]) == "logs.<AWS::Region>.amazonaws.com"
+    groups = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:*"
+    ((operator, told),) = logs["Condition"].items()
+    assert (operator, {name: flat(arn) for name, arn in told.items()}) == (
+        "ArnLike",
+        {"kms:EncryptionContext:aws:logs:arn": groups},
+    )
 
 
 def test_without_a_key_of_ones_own_none_is_spoken_of(plain: Template) -> None:

@@ -1,7 +1,7 @@
 """Each function under its own role, in an emulator that asks who may: what it was given is enough, and is all.
 
-The policies that refuse what is not encrypted on its way are left out, for here everything comes as plain HTTP; so are
-the names of DynamoDB's items, which the emulator does not look at.
+The policies that refuse what is not encrypted on its way are left out, for here everything comes as plain HTTP. The
+emulator does not look at the keys of DynamoDB's items: what each function asked for is held against its role here.
 """
 
 import base64
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -27,25 +27,26 @@ from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import connect
 from daskscope_query import layout
 from tests.aws_world import point_at
-from tests.emulator import REGION, Emulator
+from tests.emulator import REGION, ROOT, Emulator
+from tests.infra.child import Asked
 from tests.infra.template import Template
 
 STACK = "roles"
 NOT_HERE = ("AWS::S3::BucketPolicy", "AWS::SQS::QueuePolicy", "AWS::Lambda::EventSourceMapping")
-CHILD = """
-import importlib, json, sys
-handler = importlib.import_module(f"daskscope_lambdas.handlers.{sys.argv[1]}").handler
-print(json.dumps([handler(event, None) for event in json.load(sys.stdin)]))
-"""
 
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """The stack in the emulator. The operator may everything, a function what its role says."""
+    """The stack in the emulator. The operator may everything, a function what its role says.
+
+    `asked` is what each function has asked DynamoDB for.
+    """
 
     emulator: Emulator
+    template: Template
     outputs: dict[str, str]
     functions: dict[str, dict[str, Any]]
+    asked: dict[str, set[Asked]] = field(default_factory=dict[str, set[Asked]])
 
     def credentials(self, function: str | None) -> dict[str, str]:
         """As environment variables; of the operator if there is no function."""
@@ -66,15 +67,19 @@ class House:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "DASKSCOPE_"))}
         told: dict[str, str] = self.functions[function]["Environment"]["Variables"]
         done = subprocess.run(
-            [sys.executable, "-c", CHILD, function],
+            [sys.executable, "-m", "tests.infra.child", function],
             input=json.dumps(events),
             env=clean | told | self.credentials(function),
+            cwd=ROOT,
             capture_output=True,
             text=True,
         )
         assert done.returncode == 0, done.stderr
         assert "AccessDenied" not in done.stderr, done.stderr
-        return json.loads(done.stdout)
+        heard = json.loads(done.stdout)
+        asked = self.asked.setdefault(function, set())
+        asked.update((action, table, index, tuple(keys)) for action, table, index, keys in heard["asked"])
+        return heard["answers"]
 
     def objects(self) -> list[str]:
         found = self.client("s3").list_objects_v2(Bucket=self.outputs["Bucket"])
@@ -115,6 +120,7 @@ def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             functions = client(emulator.environment, "lambda").list_functions()["Functions"]
             yield House(
                 emulator,
+                template,
                 {output["OutputKey"]: output["OutputValue"] for output in outputs},
                 {function["Handler"].split(".")[2]: function for function in functions},
             )
@@ -129,6 +135,8 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     )  # fmt: skip
     with closing(connect(env)) as world:
         token, _ = mint(world.tokens, world.clock, "acme", ("ingest", "read"), "test")
+        long_ago = world.clock.now() - 3 * 86_400
+        world.clusters.enrol("acme", "0" * 32, long_ago, long_ago)
     headers = {"authorization": f"Bearer {token}", "content-type": wire.CONTENT_TYPE}
 
     told = message(codes=[wire.Code(hash=hashlib.sha256(b"x = 1").hexdigest()[:32], text="x = 1")])
@@ -140,7 +148,7 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     assert house.call("write", {"Records": [_record(each) for each in batch]}) == [{"batchItemFailures": []}]
     assert {key.split("/")[0] for key in house.objects()} == {"code", "open"}
 
-    assert house.call("sweep", {}) == [{"living": 1, "idle": 0, "lost": 0}]
+    assert house.call("sweep", {}) == [{"living": 1, "idle": 0, "lost": 1}]
 
     _make_old_and_many(house)
     house.call("compact", {}, {})
@@ -148,9 +156,44 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     assert {key.split("/")[0] for key in kept} == {"code", "open", "sealed", "seals", "rollups"}
     assert [key for key in kept if "/gathered-1-" in key]
 
-    asked = ("/api/v1/acme/clusters", "/api/v1/acme/clusters/1", "/api/v1/acme/clusters/1/computations")
+    asked = ("/api/v1/acme/clusters", "/api/v1/acme/clusters/2", "/api/v1/acme/clusters/2/computations")
     answers = house.call("api", *(_request("GET", path, headers) for path in asked))
     assert [answer["statusCode"] for answer in answers] == [200, 200, 200]
+
+    assert house.asked.keys() == house.functions.keys()
+    for function, asked in house.asked.items():
+        assert {table for _, table, _, _ in asked} == {out["Table"]}
+        used = {each: house.template.rights_used(function, each) for each in asked}
+        assert not [each for each, rights in used.items() if not rights], f"AWS would refuse this to {function}"
+        assert set().union(*used.values()) == house.template.registry_rights(function), f"{function} needs no more"
+
+
+@pytest.mark.parametrize(
+    ("function", "operation", "index", "keys"),
+    [
+        ("ingest", "PutItem", "", ("token/1",)),
+        ("ingest", "UpdateItem", "", ("accounts/acme",)),
+        ("ingest", "Query", "listing", ()),
+        ("write", "GetItem", "", ("seals/acme",)),
+        ("write", "PutItem", "", ("seals",)),
+        ("api", "GetItem", "", ("account/acme",)),
+        ("api", "UpdateItem", "", ("cluster/1",)),
+        ("sweep", "BatchGetItem", "", ("cluster/1", "token/1")),
+        ("sweep", "Query", "listing", ()),
+        ("compact", "UpdateItem", "", ("cluster/1",)),
+        ("compact", "Scan", "", ()),
+    ],
+)
+def test_a_function_that_asked_for_what_is_not_its_own_would_be_found(
+    plain: Template, function: str, operation: str, index: str, keys: tuple[str, ...]
+) -> None:
+    assert not plain.rights_used(function, (operation, "registry", index, keys))
+
+
+def test_the_keys_of_a_stack_lie_where_no_other_looks(house: House) -> None:
+    (stack,) = house.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
+    _, name, uuid = stack["StackId"].split("/")
+    assert house.outputs["Keys"] == f"/daskscope/{name}/{uuid}/keys"
 
 
 def _request(method: str, path: str, headers: dict[str, str], body: bytes = b"") -> dict[str, Any]:

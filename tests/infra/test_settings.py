@@ -93,6 +93,8 @@ def test_the_lake_has_these_tables_and_roll_ups_in_these_places() -> None:
     assert set(TABLES) == set(tables.TABLES)
     assert set(ROLLUPS) == set(tables.ROLLUPS)
     assert set(BULKY) <= set(TABLES)
+    assert [prefix(name) for name in TABLES] == [f"sealed/{name}/" for name in TABLES]
+    assert [prefix(name) for name in ROLLUPS] == [f"rollups/{name}/" for name in ROLLUPS]
     assert all(layout.sealed_prefix(name, "a").startswith(prefix(name)) for name in TABLES)
     assert all(layout.rollup_prefix(name, "a").startswith(prefix(name)) for name in ROLLUPS)
     with pytest.raises(ValueError, match="open"):

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from typing import Any
 
 import pytest
@@ -14,6 +15,19 @@ from daskscope_lambdas.env import AwsEnv, read
 from tests.infra.template import Template
 
 HANDLERS = {"ingest", "write", "api", "sweep", "compact"}
+SHAPES = {
+    # A message of 16 MiB unpacked beside 140 MB of imports; its sender waits for the answer.
+    "ingest": (512, 15, 512),
+    # A thousand messages as columns; SQS hides a batch for six times as long.
+    "write": (1024, 60, 512),
+    # A whole core, so that a page is soon there; API Gateway gives up after 30 seconds.
+    "api": (1769, 29, 512),
+    # Ten thousand rows, and done before the next one.
+    "sweep": (256, 50, 512),
+    # The largest day of the largest account is sorted; what memory cannot hold goes to /tmp. 900 is Lambda's most.
+    "compact": (3008, 900, 2048),
+}
+"""What each function is given: MiB of memory, seconds, MiB under /tmp."""
 
 
 @pytest.fixture(params=["plain", "chosen"])
@@ -52,6 +66,18 @@ def test_logs_forget(plain: Template, chosen: Template) -> None:
         assert [group["RetentionInDays"] for group in groups] == [days] * (len(HANDLERS) + 1)
 
 
+def test_each_function_has_what_its_work_takes(template: Template) -> None:
+    functions = template.functions()
+    told = {name: (f["MemorySize"], f["Timeout"], f["EphemeralStorage"]["Size"]) for name, f in functions.items()}
+    assert told == SHAPES
+
+
+def test_logs_hold_what_daskscope_says_and_of_lambda_only_what_went_wrong(template: Template) -> None:
+    for function in template.functions().values():
+        told = {name: value for name, value in function["LoggingConfig"].items() if name != "LogGroup"}
+        assert told == {"LogFormat": "JSON", "ApplicationLogLevel": "INFO", "SystemLogLevel": "WARN"}
+
+
 def test_functions_find_in_their_environment_what_the_stack_made(plain: Template, chosen: Template) -> None:
     for template in (plain, chosen):
         for function in template.functions().values():
@@ -71,7 +97,11 @@ def test_the_outputs_are_what_deploy_and_the_users_of_a_stack_read(plain: Templa
     always = {"Address", "Bucket", "Table", "QueueUrl", "DeadLetterQueueUrl", "Keys"}
     assert plain.outputs().keys() == always
     assert chosen.outputs().keys() == always | {"KeysKmsKey"}
-    assert plain.outputs()["Keys"] == "/daskscope/<AWS::StackName>/keys"
+
+
+def test_keys_are_of_this_stack_and_of_no_later_one_of_its_name(template: Template) -> None:
+    uuid = flat({"Fn::Select": [2, {"Fn::Split": ["/", {"Ref": "AWS::StackId"}]}]})
+    assert template.outputs()["Keys"] == f"/daskscope/<AWS::StackName>/{uuid}/keys"
 
 
 def test_the_api_has_a_route_for_messages_and_one_for_all_else(template: Template) -> None:
@@ -82,6 +112,20 @@ def test_the_api_has_a_route_for_messages_and_one_for_all_else(template: Templat
     for permission in template.properties("AWS::Lambda::Permission"):
         assert permission["Principal"] == "apigateway.amazonaws.com"
         assert "SourceArn" in permission
+
+
+def test_nobody_without_a_token_can_use_up_the_concurrency_that_ingest_needs(template: Template) -> None:
+    stage = template.one("AWS::ApiGatewayV2::Stage")
+    told = stage["Properties"]
+    assert told["DefaultRouteSettings"] == {"ThrottlingRateLimit": 50, "ThrottlingBurstLimit": 100}
+    own = {"ThrottlingRateLimit": 2000, "ThrottlingBurstLimit": 1000}
+    assert told["RouteSettings"] == {f"POST {wire.PATH}": own}
+    # API Gateway knows a route's settings only once it knows the route.
+    routes = template.of_type("AWS::ApiGatewayV2::Route").items()
+    (telemetry,) = (name for name, route in routes if route["Properties"]["RouteKey"] in told["RouteSettings"])
+    assert telemetry in stage["DependsOn"]
+    # A share of the account's concurrency that is set aside would be refused in a new account, which has little.
+    assert not [f for f in template.functions().values() if "ReservedConcurrentExecutions" in f]
 
 
 def _called_by(template: Template, route: dict[str, Any]) -> str:
@@ -181,7 +225,7 @@ def test_what_nobody_can_keep_ends_among_the_dead_letters(template: Template) ->
     (live,) = (name for name, queue in queues.items() if "RedrivePolicy" in queue["Properties"])
     (dead,) = queues.keys() - {live}
     redrive = queues[live]["Properties"]["RedrivePolicy"]
-    assert redrive == {"deadLetterTargetArn": {"Fn::GetAtt": [dead, "Arn"]}, "maxReceiveCount": 3}
+    assert redrive == {"deadLetterTargetArn": {"Fn::GetAtt": [dead, "Arn"]}, "maxReceiveCount": 10}
     assert {queue["Properties"]["MessageRetentionPeriod"] for queue in queues.values()} == {14 * 86_400}
     assert template.outputs()["DeadLetterQueueUrl"] == f"<{dead}>"
 
@@ -198,7 +242,9 @@ def test_schedules_call_and_do_not_call_again(template: Template) -> None:
             c for c in template.properties("AWS::Lambda::EventInvokeConfig") if c["FunctionName"] == {"Ref": function}
         )
         assert asked["MaximumRetryAttempts"] == 0
-    assert rates == {"sweep": "rate(1 minute)", "compact": "rate(5 minutes)"}
+        (every_min,) = re.findall(r"\d+", schedule["ScheduleExpression"])
+        assert template.functions()[name]["Timeout"] <= 60 * int(every_min), "no two runs at once"
+    assert rates == {"sweep": "rate(1 minute)", "compact": "rate(15 minutes)"}
 
 
 def test_api_and_ingest_answer_before_the_gateway_gives_up(template: Template) -> None:

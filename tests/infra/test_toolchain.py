@@ -33,7 +33,7 @@ def test_the_app_finds_this_python_and_that_node() -> None:
 
 
 def test_no_cdk(tmp_path: Path) -> None:
-    with pytest.raises(click.ClickException, match=r"is not in .*: `make deploy`.* install it"):
+    with pytest.raises(click.ClickException, match=r"is not in .*: `make deploy` and `make bootstrap` install it"):
         toolchain.find(tmp_path / "node_modules" / "aws-cdk")
 
 

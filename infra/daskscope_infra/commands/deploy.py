@@ -1,6 +1,6 @@
-"""`make deploy`: the stack into an AWS account, from a clone; the first token; what to paste where clusters start.
+"""`make deploy`: the stack into an AWS account, from a clone; the first tokens; what to paste where clusters start.
 
-Safe to run again: what has not changed stays as it is, and the first token is made once.
+Safe to run again: what has not changed stays as it is, and the first tokens are made once.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from tempfile import TemporaryDirectory
 import click
 
 from daskscope_infra import bundles, settings
-from daskscope_infra.commands import account, assembly, first_tokens, stacks, toolchain
+from daskscope_infra.commands import account, assembly, first_tokens, leftovers, outputs_file, stacks, toolchain
 from daskscope_infra.commands.account import Account
 from daskscope_infra.commands.assembly import Assembly
 from daskscope_infra.commands.command_line import agree, choose, context_option, interruptible, yes_option
+from daskscope_infra.commands.stacks import Deployed
 from daskscope_infra.commands.toolchain import Toolchain
 
-IDLE = "While nobody computes it costs about a dollar a month, by our estimate"
+IDLE = "While nobody computes it costs 0.60 to 0.90 USD a month, by our estimate"
 KEY = ", and a dollar more for the key of your own"
 
 
 @click.command()
 @context_option
 @yes_option
-@click.option("--account", "tenant", default="main", show_default=True, help="daskscope's account of the first token.")
+@click.option("--account", "tenant", default="main", show_default=True, help="daskscope's account of the first tokens.")
 @click.option(
     "--outputs", type=click.Path(dir_okay=False, path_type=Path), help="Tokens and addresses go there, as JSON."
 )
@@ -34,20 +35,24 @@ def deploy(given: tuple[str, ...], yes: bool, tenant: str, outputs: Path | None)
     with interruptible("Stopped. Nothing was changed in AWS."):
         chosen = choose(given)
         _check_python(chosen)
-        first_tokens.check(tenant, outputs)
+        first_tokens.check(tenant)
+        if outputs:
+            outputs_file.check(outputs)
         chain = toolchain.find()
         here = account.find()
+        found = stacks.find(here, chosen.name)
+        _keep_key(found, chosen)
         here.check_bootstrap()
         for family in ("light", "heavy"):
             bundles.build(family, bundles.Target(chosen.architecture, chosen.python))
     with TemporaryDirectory() as folder:
         with interruptible("Stopped. Nothing was changed in AWS."):
             made = assembly.make(chain, given, Path(folder))
-            changes = _tell(chain, here, chosen, made)
+            changes = _tell(chain, here, chosen, made, found)
             if changes:
                 agree("Go on?", yes)
         if changes:
-            _carry_out(chain, made)
+            _carry_out(chain, here, made)
     _finish(here, made.stack, tenant, outputs)
 
 
@@ -60,10 +65,17 @@ def _check_python(chosen: settings.Settings) -> None:
         )
 
 
-def _tell(chain: Toolchain, here: Account, chosen: settings.Settings, made: Assembly) -> bool:
+def _keep_key(found: Deployed | None, chosen: settings.Settings) -> None:
+    if found and found.outputs.get("KeysKmsKey") and not chosen.customer_key:
+        raise click.ClickException(
+            f"The stack {found.name} encrypts with a key of its own, and without that nothing it holds could be read "
+            "again: nothing was changed. Say CONTEXT=daskscope:customer-key=true beside your other choices."
+        )
+
+
+def _tell(chain: Toolchain, here: Account, chosen: settings.Settings, made: Assembly, found: Deployed | None) -> bool:
     """Say what a deploy would do; False if that is nothing."""
     click.echo(f"Account {here.id}, region {here.region}, stack {made.stack}:")
-    found = stacks.find(here, made.stack)
     if found is None:
         kinds = ", ".join(f"{number} {kind}" for kind, number in made.kinds().most_common())
         click.echo(f"{made.kinds().total()} new resources: {kinds}.")
@@ -72,6 +84,8 @@ def _tell(chain: Toolchain, here: Account, chosen: settings.Settings, made: Asse
             click.echo("daskscope:remove-data is on: `make destroy` will remove all data with it.")
         return True
     if not found.sound:
+        if left := leftovers.sentences(here, found):
+            click.echo(left)
         click.echo(
             f"It is in state {found.status}: an earlier deploy failed or goes on. This one waits, then makes it whole."
         )
@@ -85,25 +99,27 @@ def _tell(chain: Toolchain, here: Account, chosen: settings.Settings, made: Asse
     return True
 
 
-def _carry_out(chain: Toolchain, made: Assembly) -> None:
+def _carry_out(chain: Toolchain, here: Account, made: Assembly) -> None:
     again = "look at the stack in AWS's console, and run `make deploy` again when that has come to an end"
     with interruptible(f"Stopped watching. CloudFormation goes on with what it has begun: {again}."):
         done = chain.run("deploy", made.stack, "--app", str(made.folder), "--require-approval", "never")
     if done.returncode:
-        raise click.ClickException(
+        why = (
             "The deploy failed: above is why. CloudFormation takes back what it began; mend the cause and run it again."
         )
+        left = leftovers.sentences(here, stacks.find(here, made.stack))
+        raise click.ClickException(f"{why}\n{left}".rstrip())
 
 
 def _finish(here: Account, name: str, tenant: str, outputs: Path | None) -> None:
     found = stacks.find(here, name)
     if found is None or not found.sound:
         raise click.ClickException(f"The stack {name} is not whole, though its deploy has ended well: run it again.")
-    with interruptible(f"The stack {name} is deployed; its first token may be missing. Run `make deploy` again."):
+    with interruptible(f"The stack {name} is deployed, without its first tokens: run `make deploy` again."):
         tokens = first_tokens.make(name, tenant)
     click.echo(f"\ndaskscope is at {found.outputs['Address']}")
     if outputs:
-        first_tokens.write(outputs, found.outputs, tokens)
+        outputs_file.write(outputs, tenant, found.outputs, tokens)
         click.echo(f"Tokens and addresses are in {outputs}, which only you can read.")
     else:
         first_tokens.tell(found.outputs["Address"], name, tenant, tokens)

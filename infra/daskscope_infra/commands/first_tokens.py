@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import click
 
@@ -17,16 +14,18 @@ from daskscope_query.layout import checked_account
 
 @dataclass(frozen=True, slots=True)
 class FirstTokens:
-    """`reporting` can only ingest: whoever can reach a scheduler can read the token that it has."""
+    """`reporting` can only ingest: whoever can reach a scheduler can read the token that it has.
 
-    admin: str = field(repr=False)
+    `reading` can only read: it stands in links, which browsers keep.
+    """
+
     reporting: str = field(repr=False)
+    reading: str = field(repr=False)
+    admin: str = field(repr=False)
 
 
-def check(tenant: str, outputs: Path | None) -> None:
-    """Raises ClickException unless daskscope can have such an account, and a file be written there."""
-    if outputs and not os.access(outputs.absolute().parent, os.W_OK):
-        raise click.ClickException(f"--outputs: no file can be written in {outputs.absolute().parent}.")
+def check(tenant: str) -> None:
+    """Raises ClickException unless daskscope can have such an account."""
     try:
         checked_account(tenant)
     except ValueError as error:
@@ -34,18 +33,25 @@ def check(tenant: str, outputs: Path | None) -> None:
 
 
 def make(stack: str, tenant: str) -> FirstTokens | None:
-    """None if the account has had its first token. Raises ClickException."""
-    scopes = ["--scope", "admin", "--scope", "ingest", "--scope", "read"]
-    admin = _new(stack, tenant, "--first", "--name", "first, made by deploy", *scopes)
-    if admin is None:
-        return None
-    reporting = _new(stack, tenant, "--name", "for schedulers, made by deploy", "--scope", "ingest")
-    assert reporting is not None, "only --first may make none"
-    return FirstTokens(admin, reporting)
+    """None if the account has had its first tokens. Raises ClickException."""
+    # The administrator's comes last, for by that one an account has had them: what is broken off before is made anew.
+    made: list[str] = []
+    for name, scopes in (
+        ("for schedulers, made by deploy", ("ingest",)),
+        ("for pages and lists, made by deploy", ("read",)),
+        ("first, made by deploy", ("admin", "ingest", "read")),
+    ):
+        token = _new(stack, tenant, name, scopes)
+        if token is None:
+            return None
+        made.append(token)
+    return FirstTokens(*made)
 
 
-def _new(stack: str, tenant: str, *options: str) -> str | None:
-    command = ["token", "new", "--stack", stack, "--account", tenant, "--json", *options]
+def _new(stack: str, tenant: str, name: str, scopes: tuple[str, ...]) -> str | None:
+    """None if the account has ever had a token of scope admin."""
+    wanted = [word for scope in scopes for word in ("--scope", scope)]
+    command = ["token", "new", "--first", "--json", "--stack", stack, "--account", tenant, "--name", name, *wanted]
     # Its warnings and errors go where ours do.
     done = subprocess.run(  # noqa: S603 - our own program, no shell
         [sys.executable, "-m", "daskscope_lambdas.admin_command", *command],
@@ -63,33 +69,29 @@ def _new(stack: str, tenant: str, *options: str) -> str | None:
 
 def tell(address: str, stack: str, tenant: str, tokens: FirstTokens | None) -> None:
     """What to do with them, on this terminal: nothing keeps the tokens."""
-    another = f".venv/bin/daskscope admin token new --stack {stack} --account {tenant} --scope read --name NAME"
+    another = f".venv/bin/daskscope admin token new --stack {stack} --account {tenant} --name NAME --scope"
     if tokens is None:
-        click.echo(f"Account {tenant} has had its first token. Another one, that reads:\n  {another}")
+        click.echo(f"""
+Account {tenant} has had its first tokens. The line for where clusters start:
+  export DASK_DASKSCOPE__SERVER={address}
+More tokens, one that can report and one that can read:
+  {another} ingest
+  {another} read""")
         return
     click.echo(f"""
-The first token of account {tenant}, shown this once. It reads, reports and administers: keep it like a password.
-  {tokens.admin}
-The pages, logged in with it:
-  {address}/login?token={tokens.admin}
+Three tokens of account {tenant}, shown this once.
 
-Two lines for where clusters start. Their token can report and nothing else:
+Two lines for where clusters start. This token can report and nothing else:
   export DASK_DASKSCOPE__SERVER={address}
   export DASK_DASKSCOPE__INGEST_TOKEN={tokens.reporting}
 
-Who lists what happened (`daskscope clusters`) sets DASK_DASKSCOPE__TOKEN, too, to a token that reads:
-  {another}""")
+One more line for who lists what happened (`daskscope clusters`). This token can read and nothing else:
+  export DASK_DASKSCOPE__TOKEN={tokens.reading}
+The pages, logged in with it:
+  {address}/login?token={tokens.reading}
 
+The first token, which reads, reports and administers. Keep it like a password, and out of links and clusters:
+  {tokens.admin}
 
-def write(path: Path, outputs: Mapping[str, str], tokens: FirstTokens | None) -> None:
-    """The same for programs: JSON, for this user alone. `token` and `ingest_token` are null if none were made."""
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    told = {
-        "address": outputs["Address"],
-        "token": tokens and tokens.admin,
-        "ingest_token": tokens and tokens.reporting,
-        "outputs": dict(outputs),
-    }
-    with os.fdopen(descriptor, "w") as file:
-        json.dump(told, file, indent=2)
+More tokens that read:
+  {another} read""")

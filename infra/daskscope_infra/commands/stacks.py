@@ -6,19 +6,28 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+import click
+
 from daskscope_infra.commands.account import Account, told
+from daskscope_infra.settings import DESCRIPTION
 
 SOUND = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 """A stack in another state is not what its template says."""
+NEVER_WHOLE = ("CREATE_FAILED", "ROLLBACK_FAILED", "ROLLBACK_COMPLETE")
+"""Its first deploy failed, so that it has no outputs."""
+OUTPUTS = frozenset({"Address", "Bucket", "Table", "QueueUrl", "Keys"})
+"""What a sound stack of ours says, whichever version of daskscope made it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A stack that is there. `status` is CloudFormation's word."""
+    """A stack that is there, and is ours. `status` is CloudFormation's word."""
 
     name: str
     status: str
     outputs: dict[str, str] = field(default_factory=dict[str, str])
+    protected: bool = False
+    """From being deleted."""
 
     @property
     def sound(self) -> bool:
@@ -26,7 +35,7 @@ class Deployed:
 
 
 def find(here: Account, name: str) -> Deployed | None:
-    """None if there is none."""
+    """None if there is none. Raises ClickException if it is somebody else's."""
     client = here.session.client("cloudformation")
     with told():
         try:
@@ -39,7 +48,13 @@ def find(here: Account, name: str) -> Deployed | None:
     if found["StackStatus"] == "REVIEW_IN_PROGRESS":
         return None
     outputs = {output.get("OutputKey", ""): output.get("OutputValue", "") for output in found.get("Outputs", [])}
-    return Deployed(name, found["StackStatus"], outputs)
+    deployed = Deployed(name, found["StackStatus"], outputs, found.get("EnableTerminationProtection", False))
+    if found.get("Description") != DESCRIPTION or (deployed.sound and not outputs.keys() >= OUTPUTS):
+        raise click.ClickException(
+            f"A stack of the name {name} is there in account {here.id}, region {here.region}, and is not daskscope's: "
+            "nothing was changed. Choose another name with CONTEXT=daskscope:name=NAME."
+        )
+    return deployed
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +76,28 @@ def resources(here: Account, name: str) -> list[Resource]:
     declared = (json.loads(body) if isinstance(body, str) else body)["Resources"]
     return [
         Resource(
-            resource["ResourceType"].removeprefix("AWS::").replace("::", " "),
+            _kind(resource["ResourceType"]),
             resource.get("PhysicalResourceId", ""),
             declared.get(resource["LogicalResourceId"], {}).get("DeletionPolicy", "").startswith("Retain"),
         )
         for resource in found
+        if resource["ResourceStatus"] != "DELETE_COMPLETE"
     ]
+
+
+def left_behind(here: Account, found: Deployed) -> list[Resource]:
+    """What a first deploy that failed made, and CloudFormation did not take back since its template told it to stay."""
+    if found.status not in NEVER_WHOLE:
+        return []
+    with told():
+        pages = here.session.client("cloudformation").get_paginator("describe_stack_events")
+        events = [event for page in pages.paginate(StackName=found.name) for event in page["StackEvents"]]
+    return [
+        Resource(_kind(event.get("ResourceType", "")), event.get("PhysicalResourceId", ""), stays=True)
+        for event in events
+        if event.get("ResourceStatus") == "DELETE_SKIPPED"
+    ]
+
+
+def _kind(resource_type: str) -> str:
+    return resource_type.removeprefix("AWS::").replace("::", " ")

@@ -51,7 +51,7 @@ def find(cli: Path = CLI, node: Path | None = None) -> Toolchain:
         version: str = json.loads((cli / "package.json").read_text())["version"]
     except FileNotFoundError:
         raise click.ClickException(
-            f"The CDK command line is not in {cli}: `make deploy`, `make destroy` and `make bootstrap` install it."
+            f"The CDK command line is not in {cli}: `make deploy` and `make bootstrap` install it."
         ) from None
     if version != pinned:
         raise click.ClickException(

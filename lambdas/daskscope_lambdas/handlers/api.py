@@ -9,8 +9,10 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 
 from daskscope.errors import NotFound
 from daskscope_lambdas.handlers import api_data, api_pages, errors, house
+from daskscope_query import engine
 
-house.start()
+house.start("tokens", "clusters", "seals", "objects")
+engine.limit_memory(house.memory_bytes())
 
 app = APIGatewayHttpResolver()
 app.include_router(api_data.router)

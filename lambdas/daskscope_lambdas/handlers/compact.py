@@ -7,8 +7,10 @@ from typing import Any
 from daskscope_lambdas.handlers import house
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.service.gather import Gatherer
+from daskscope_query import engine
 
-house.start()
+house.start("objects", "seals")
+engine.limit_memory(house.memory_bytes())
 
 
 def handler(event: dict[str, Any], context: object) -> None:

@@ -12,7 +12,7 @@ from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.tokens import require
 
-house.start()
+house.start("tokens", "clusters", "queue", "objects")
 
 
 @cache

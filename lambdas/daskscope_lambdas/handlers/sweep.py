@@ -12,7 +12,7 @@ from daskscope_lambdas.service.sweep import Sweeper
 
 logger = logging.getLogger("daskscope.handlers")
 
-house.start()
+house.start("clusters")
 
 
 @cache

@@ -7,7 +7,9 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
 from daskscope import wire
 from daskscope.errors import BadMessage
@@ -16,6 +18,8 @@ from daskscope_query import layout
 
 _HASH = re.compile(r"[0-9a-f]{32}")
 _REMEMBERED = 10_000
+_AT_ONCE = 16
+"""Calls of the store: one after another, 1,000 snippets would outlast the function."""
 
 
 class CodeKeeper:
@@ -25,6 +29,7 @@ class CodeKeeper:
         self._objects, self._vault = objects, vault
         self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(_AT_ONCE, "daskscope-code")  # starts no thread before it has work
 
     def keep(self, account: str, codes: Sequence[wire.Code]) -> None:
         """Returns once all of them are durable. Raises BadMessage, and keeps none, if a hash is not its text's."""
@@ -35,18 +40,16 @@ class CodeKeeper:
                     f"$.codes[{index}].hash",
                 )
         new = {code.hash: _bytes(code.text) for code in codes if not self._knows(account, code.hash)}
-        for code_hash, sealed in self._vault.seal(account, new).items() if new else ():
-            with suppress(Taken):
-                self._objects.put_new(layout.code_key(account, code_hash), sealed)
+        sealed = self._vault.seal(account, new) if new else {}
+        puts = self._pool.map(partial(self._put, account), sealed, sealed.values())
+        for code_hash, _ in zip(sealed, puts, strict=True):
             self._remember(account, code_hash)
 
     def read(self, account: str, hashes: Iterable[str]) -> dict[str, str]:
         """Text by hash. What was never kept, or whose key was forgotten, is not in it."""
-        sealed: dict[str, bytes] = {}
-        for code_hash in dict.fromkeys(hashes):
-            if _HASH.fullmatch(code_hash):
-                with suppress(Missing):
-                    sealed[code_hash] = self._objects.get(layout.code_key(account, code_hash))
+        asked = [code_hash for code_hash in dict.fromkeys(hashes) if _HASH.fullmatch(code_hash)]
+        found = zip(asked, self._pool.map(partial(self._get, account), asked), strict=True)
+        sealed = {code_hash: body for code_hash, body in found if body is not None}
         try:
             texts = self._vault.open(account, sealed) if sealed else {}
         except Missing:
@@ -64,6 +67,15 @@ class CodeKeeper:
         with self._lock:
             for known in [each for each in self._known if each[0] == account]:
                 del self._known[known]
+
+    def _put(self, account: str, code_hash: str, sealed: bytes) -> None:
+        with suppress(Taken):
+            self._objects.put_new(layout.code_key(account, code_hash), sealed)
+
+    def _get(self, account: str, code_hash: str) -> bytes | None:
+        with suppress(Missing):
+            return self._objects.get(layout.code_key(account, code_hash))
+        return None
 
     def _knows(self, account: str, code_hash: str) -> bool:
         with self._lock:

@@ -5,7 +5,8 @@ Why nothing is doubled or lost, wherever a run dies and however many run at once
 1. The first thing kept of a day is its plan, write-once: which open files make it up, which of them cannot be read,
    whose rows they hold, how many rows go into a part. Whoever comes later finds the plan and works from it alone, so
    every run makes the same parts of the same rows in the same order, whatever has arrived since. A part that is Taken
-   is therefore this very part, and is left as it is.
+   is therefore this very part, and is left as it is. The last part of a table is put first and part 0 last: where
+   that stands all do, and nothing of them is computed again. So a day that outlasts one run is sealed by several.
 2. The boundary moves only when all is written, from where this run saw it. Until then readers use the open files. A run
    that meets Conflict was overtaken by another with the same plan, and leaves the rest to it.
 3. A file of a sealed day that is not in its plan came too late: its copy goes into the first open day under a name
@@ -99,12 +100,12 @@ class Compactor:
         lake = Lake(self._root, day - timedelta(1), open_files=plan.files)
         for name, accounts in plan.accounts.items():
             for account in accounts:
-                rows = self._rows(lake.day(name, account=account, day=day), plan)
-                self._keep(rows, TABLES[name], plan, partial(layout.sealed_key, name, account, day))
+                ask = partial(lake.day, name, account=account, day=day)
+                self._keep(ask, TABLES[name], plan, partial(layout.sealed_key, name, account, day))
         for account in sorted({account for accounts in plan.accounts.values() for account in accounts}):
             for name in ROLLUPS:
-                rows = self._rows(lake.rollup(name, account=account, day=day), plan)
-                self._keep(rows, ROLLUPS[name], plan, partial(layout.rollup_key, name, account, day))
+                ask = partial(lake.rollup, name, account=account, day=day)
+                self._keep(ask, ROLLUPS[name], plan, partial(layout.rollup_key, name, account, day))
 
     def _plan(self, day: date) -> _Plan:
         if known := self._known_plan(day):
@@ -141,8 +142,11 @@ class Compactor:
             logger.warning("%s: cannot be read; roll-ups were made without.", ", ".join(answer.skipped))
         return answer.rows
 
-    def _keep(self, rows: pa.Table, table: Table, plan: _Plan, key: Callable[[int], str]) -> None:
-        for part, start in enumerate(range(0, rows.num_rows, plan.part_rows)):
+    def _keep(self, ask: Callable[[], Answer], table: Table, plan: _Plan, key: Callable[[int], str]) -> None:
+        if key(0) in self._objects.list(key(0)):
+            return
+        rows = self._rows(ask(), plan)
+        for part, start in reversed(list(enumerate(range(0, rows.num_rows, plan.part_rows)))):
             with suppress(Taken):
                 self._objects.put_new(key(part), files.encode(table, rows.slice(start, plan.part_rows)))
 

@@ -9,8 +9,11 @@ import msgspec
 import zstandard
 
 from daskscope import wire
-from daskscope.compression import decompress
-from daskscope.errors import BadMessage
+from daskscope.compression import MAX_MESSAGE_BYTES, decompress
+from daskscope.errors import BadMessage, TooLarge
+
+MAX_PLAIN_BYTES = MAX_MESSAGE_BYTES
+"""Of an envelope's JSON. A message has more bytes in it than as posted: here its defaults are written out."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,14 +28,25 @@ class Envelope:
 
 
 def pack(envelope: Envelope) -> str:
-    """Base64 of zstd of JSON: a message of 1,000 workers stays far below SQS's 1 MiB."""
-    return base64.b64encode(zstandard.compress(msgspec.json.encode(envelope), 3)).decode("ascii")
+    """Base64 of zstd of JSON: a message of 1,000 workers stays far below SQS's 1 MiB.
+
+    Raises TooLarge for what `unpack` would refuse.
+    """
+    plain = msgspec.json.encode(envelope)
+    if len(plain) > MAX_PLAIN_BYTES:
+        raise TooLarge(f"The message has {len(plain)} bytes with its defaults, allowed are {MAX_PLAIN_BYTES}.")
+    return base64.b64encode(zstandard.compress(plain, 3)).decode("ascii")
 
 
 def unpack(body: str) -> Envelope:
     """Raises BadMessage for anything that `pack` did not make."""
+    return unpack_sized(body)[0]
+
+
+def unpack_sized(body: str) -> tuple[Envelope, int]:
+    """As `unpack`, and how many bytes of JSON it was."""
     try:
-        plain = decompress(base64.b64decode(body, validate=True), "zstd")
-        return msgspec.json.decode(plain, type=Envelope)
+        plain = decompress(base64.b64decode(body, validate=True), "zstd", MAX_PLAIN_BYTES)
+        return msgspec.json.decode(plain, type=Envelope), len(plain)
     except (ValueError, msgspec.MsgspecError) as error:
         raise BadMessage(f"The queue holds something that is no envelope: {error}.") from error

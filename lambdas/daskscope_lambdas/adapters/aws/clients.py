@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from types_boto3_ssm.client import SSMClient
 
 _CONFIG = Config(
-    # Three tries without any answer still end before a function of 15 s does.
+    # Three tries without any answer, and the pauses between them, still end before a function of 15 s does.
     connect_timeout=1,
-    read_timeout=4,
+    read_timeout=3,
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=32,
     tcp_keepalive=True,
