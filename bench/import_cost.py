@@ -24,13 +24,8 @@ FUNCTIONS: dict[str, tuple[Family, tuple[str, ...]]] = {
 BUDGETS = {"ingest": Budget("at most", 1.2)}
 HANDLER = """
 import daskscope_lambdas.handlers.{name}
-from daskscope_lambdas.adapters.aws import Clients
-from daskscope_lambdas.handlers import house
-house.adapters()
-clients = Clients()
-for name in {clients}:
-    getattr(clients, name)()
 """
+"""Which opens its adapters and makes the clients, for it believes itself in Lambda."""
 BOTO3 = """
 import boto3
 for name in ("s3", "dynamodb", "sqs"):
@@ -59,7 +54,7 @@ def import_cost(tiny: bool) -> Iterator[Row]:
         for name in FUNCTIONS:
             yield _row(name, None, {}, f"No bundle to measure: {str(error).splitlines()[0].rstrip('.')}.")
         return
-    wanted = {name: HANDLER.format(name=name, clients=clients) for name, (_, clients) in FUNCTIONS.items()}
+    wanted = {name: HANDLER.format(name=name) for name in FUNCTIONS}
     found: dict[str, list[float]] = {name: [] for name in ("boto3", *FUNCTIONS)}
     n_rounds = 1 if tiny else 10
     for number in range(n_rounds):

@@ -1,6 +1,8 @@
 import itertools
+import string
 from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Clusters, Missing, StoreError, Taken
+from daskscope_lambdas.service.check import MAX_ROW_BYTES
 from daskscope_lambdas.testing import race
 from daskscope_lambdas.wiring import Adapters
 
@@ -126,6 +129,20 @@ def test_a_known_identity_is_never_lost(clusters: Clusters) -> None:
     assert clusters.find("acme", "u1").identity == BEAT.identity
     clusters.beat("acme", "u1", replace(BEAT, seq=2, identity={"name": "y"}))
     assert clusters.find("acme", "u1").identity == {"name": "y"}
+
+
+def test_a_row_may_be_as_large_as_two_messages_make_it(clusters: Clusters) -> None:
+    """Of text that no compression makes smaller: the identity from one message, the rest from a later one."""
+    clusters.enrol("acme", "u1", 90.0, 100.0)
+    text = Random(7)
+    identity = {"tags": {"note": "".join(chr(text.randrange(0x4E00, 0x9FFF)) for _ in range(MAX_ROW_BYTES // 3))}}
+    spent = {
+        "".join(text.choices(string.printable, k=100)): text.randrange(1 << 63) for _ in range(MAX_ROW_BYTES // 140)
+    }
+    assert clusters.beat("acme", "u1", replace(BEAT, identity=identity))
+    assert clusters.beat("acme", "u1", replace(BEAT, seq=1, identity=None, totals={"action_us": spent}))
+    row = clusters.find("acme", "u1")
+    assert (row.identity, row.totals) == (identity, {"action_us": spent})
 
 
 def test_last_received_never_goes_back_and_the_start_never_changes(clusters: Clusters) -> None:

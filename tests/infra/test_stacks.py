@@ -59,6 +59,21 @@ def test_a_stack_whose_first_deploy_failed_is_ours(command: Command, emulator: E
     assert not little_stacks.holds(emulator, bucket), "it is still there, and empty"
 
 
+def test_data_that_stays_is_not_touched(command: Command, emulator: Emulator) -> None:
+    keys = "/daskscope/kept/keys"
+    bucket = little_stacks.make(emulator, "kept", little_stacks.OUTPUTS | {"Keys": keys}, stays=True)
+    ssm = little_stacks.client(emulator, "ssm")
+    ssm.put_parameter(Name=f"{keys}/main", Value="k", Type="SecureString")
+    done = command("destroy", "kept", "daskscope:remove-data=true")
+    assert done.exit_code == 0, done.output
+    (said,) = [line for line in done.output.splitlines() if f"S3 Bucket {bucket}" in line]
+    assert said.startswith("These stay, and cost what their bytes cost: ")
+    assert keys in said
+    assert "kept" not in little_stacks.names(emulator)
+    assert little_stacks.holds(emulator, bucket)
+    assert len(ssm.get_parameters_by_path(Path=keys)["Parameters"]) == 1
+
+
 def test_keys_are_forgotten_before_the_stack_goes(command: Command, emulator: Emulator) -> None:
     """Whoever runs destroy again finds no stack any more, if CloudFormation went on without it."""
     keys = "/daskscope/used/keys"

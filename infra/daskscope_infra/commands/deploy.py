@@ -115,7 +115,7 @@ def _finish(here: Account, name: str, tenant: str, outputs: Path | None) -> None
     found = stacks.find(here, name)
     if found is None or not found.sound:
         raise click.ClickException(f"The stack {name} is not whole, though its deploy has ended well: run it again.")
-    with interruptible(f"The stack {name} is deployed, without its first tokens: run `make deploy` again."):
+    with interruptible(f"The stack {name} is deployed; its first tokens were not shown. Run `make deploy` again."):
         tokens = first_tokens.make(name, tenant)
     click.echo(f"\ndaskscope is at {found.outputs['Address']}")
     if outputs:

@@ -49,7 +49,9 @@ def find(here: Account, name: str) -> Deployed | None:
         return None
     outputs = {output.get("OutputKey", ""): output.get("OutputValue", "") for output in found.get("Outputs", [])}
     deployed = Deployed(name, found["StackStatus"], outputs, found.get("EnableTerminationProtection", False))
-    if found.get("Description") != DESCRIPTION or (deployed.sound and not outputs.keys() >= OUTPUTS):
+    with told():
+        described = client.get_template_summary(StackName=name).get("Description")
+    if described != DESCRIPTION or (deployed.sound and not outputs.keys() >= OUTPUTS):
         raise click.ClickException(
             f"A stack of the name {name} is there in account {here.id}, region {here.region}, and is not daskscope's: "
             "nothing was changed. Choose another name with CONTEXT=daskscope:name=NAME."

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from daskscope_lambdas.adapters import aws
 from daskscope_lambdas.adapters.aws.order import place, placed, sortable
 from daskscope_lambdas.adapters.aws.packing import pack, unpack
 from daskscope_lambdas.env import AwsEnv
+from daskscope_lambdas.service.check import MAX_ROW_BYTES
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.testing import FakeClock
@@ -54,6 +56,15 @@ def test_what_was_packed_is_unpacked(value: dict[str, object]) -> None:
 def test_what_is_no_json_is_not_packed(value: float) -> None:
     with pytest.raises(ValueError, match="JSON"):
         pack({"x": value})
+
+
+@pytest.mark.parametrize("letters", [(0x20, 0x7F), (0x4E00, 0x9FFF), (0x1F300, 0x1FAFF)], ids=["ascii", "han", "emoji"])
+def test_the_largest_row_fits_into_an_item(letters: tuple[int, int]) -> None:
+    """Two messages' worth of text that no compression makes smaller."""
+    any_letter = Random(7)
+    text = "".join(chr(any_letter.randrange(*letters)) for _ in range(MAX_ROW_BYTES))
+    fits = text.encode()[: 2 * MAX_ROW_BYTES].decode(errors="ignore")
+    assert len(pack({"x": fits})) < 400_000 - 4_096
 
 
 def test_what_was_packed_by_an_earlier_release_is_unpacked() -> None:

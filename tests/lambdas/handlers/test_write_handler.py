@@ -1,4 +1,3 @@
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -66,23 +65,3 @@ def test_compact_seals_the_day_that_is_over(
     compact.handler(scheduler_event(), None)
     assert world.seals.boundary() is not None
     assert list(world.objects.list("sealed/samples/account=acme/"))
-
-
-def test_in_lambda_logs_are_structured(
-    world: Adapters, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    from daskscope_lambdas.handlers import house
-
-    root = logging.getLogger("daskscope")
-    before = root.handlers[:], root.propagate, root.level
-    root.handlers.clear()
-    try:
-        house.start()
-        assert not root.handlers, "outside of Lambda nothing is set up"
-        monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "write")
-        house.start()
-        logging.getLogger("daskscope.write").warning("seen")
-        assert '"message":"seen"' in capsys.readouterr().out
-    finally:
-        root.handlers[:], root.propagate = before[0], before[1]
-        root.setLevel(before[2])

@@ -1,13 +1,15 @@
 import base64
 import hashlib
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from daskscope import wire
 from daskscope.errors import BadMessage
-from daskscope_lambdas.ports import StoreError, Taken
+from daskscope_lambdas.ports import ObjectStore, StoreError, Taken
 from daskscope_lambdas.service import code as service
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.testing import race
@@ -137,6 +139,56 @@ def test_what_could_not_be_kept_is_tried_again(
 def test_many_threads_keep_the_same(keeper: CodeKeeper) -> None:
     codes = [code(str(n)) for n in range(8)]
     assert race(32, lambda n: keeper.keep("acme", codes[n % 8 :] + codes[: n % 8])) == [None] * 32
+    assert keeper.read("acme", [each.hash for each in codes]) == {each.hash: each.text for each in codes}
+
+
+class AllAtOnce:
+    """An ObjectStore that answers nobody before `n` ask."""
+
+    def __init__(self, objects: ObjectStore, n: int) -> None:
+        self._objects = objects
+        self._line = threading.Barrier(n, timeout=30)
+
+    def put_new(self, key: str, body: bytes) -> None:
+        self._line.wait()
+        self._objects.put_new(key, body)
+
+    def get(self, key: str) -> bytes:
+        self._line.wait()
+        return self._objects.get(key)
+
+    def list(self, prefix: str) -> Iterator[str]:
+        return self._objects.list(prefix)
+
+    def delete(self, key: str) -> None:
+        self._objects.delete(key)
+
+
+def test_many_are_kept_and_read_at_once(adapters: Adapters) -> None:
+    keeper = CodeKeeper(AllAtOnce(adapters.objects, 16), adapters.vault)
+    codes = [code(str(n)) for n in range(48)]
+    keeper.keep("acme", codes)
+    assert len(list(adapters.objects.list("code/"))) == 48, "all are durable when keep returns"
+    found = keeper.read("acme", [each.hash for each in codes])
+    assert list(found.items()) == [(each.hash, each.text) for each in codes]
+
+
+def test_of_many_one_that_fails_is_told_and_tried_again(
+    keeper: CodeKeeper, adapters: Adapters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = [code(str(n)) for n in range(48)]
+    put_new = type(adapters.objects).put_new
+
+    def flaky(store: Any, key: str, body: bytes) -> None:
+        if key.endswith(codes[7].hash):
+            raise StoreError("No space left on device")
+        put_new(store, key, body)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(adapters.objects), "put_new", flaky)
+        with pytest.raises(StoreError, match="No space left"):
+            keeper.keep("acme", codes)
+    keeper.keep("acme", codes)
     assert keeper.read("acme", [each.hash for each in codes]) == {each.hash: each.text for each in codes}
 
 

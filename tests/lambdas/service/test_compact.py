@@ -19,6 +19,7 @@ from daskscope_lambdas.service import compact
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.testing import FakeClock
 from daskscope_query import layout
+from daskscope_query.lake import Answer, Lake
 from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, MemorySeals, envelope
 
 TOMORROW = DAY + timedelta(1)
@@ -265,6 +266,63 @@ def test_a_large_day_is_several_parts(rig: LakeRig, clock: FakeClock, monkeypatc
     compactor(rig, clock).run()
     assert rig.listed("sealed/samples/") == [layout.sealed_key("samples", "acme", DAY, part) for part in range(3)]
     assert rig.records("samples", cluster=CLUSTER) == before
+
+
+def _answers_of(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Of which table and account the lake was asked for a whole day, from now on."""
+    asked: list[tuple[str, str]] = []
+
+    def counted(name: str) -> None:
+        inner = getattr(Lake, name)
+
+        def ask(self: Lake, table: str, *, account: str, day: date) -> Answer:
+            asked.append((table, account))
+            return inner(self, table, account=account, day=day)
+
+        monkeypatch.setattr(Lake, name, ask)
+
+    counted("day")
+    counted("rollup")
+    return asked
+
+
+def test_a_killed_run_is_gone_on_with_and_not_begun_again(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed after any part, even amid those of one table: what is whole is not computed again, the rest is."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # no power cut here
+    _small_parts(monkeypatch)
+    asked = _answers_of(monkeypatch)
+    filled = LakeRig(tmp_path / "filled")
+    for account in ("acme", "globex"):
+        cluster = CLUSTER if account == "acme" else OTHER
+        filled.write(*(envelope(account, cluster=cluster, seq=n, exceptions=[exception(no=n)]) for n in range(3)))
+    clock.at = OVER
+    reference = LakeRig(Path(shutil.copytree(filled.root, tmp_path / "reference")))
+    compactor(reference, clock).run()
+    all_asked = asked[:]
+    sealed = {tuple(key.split("/")[1:3]) for top in ("sealed/", "rollups/") for key in reference.listed(top)}
+    n_parts = len(reference.listed("sealed/") + reference.listed("rollups/"))
+    assert n_parts > len(sealed), "some are of several parts"
+    for n in range(1, n_parts + 1):
+        rig = LakeRig(Path(shutil.copytree(filled.root, tmp_path / f"killed-{n}")))
+        with pytest.raises(StoreError, match="dead"):
+            compactor(rig, clock, Dying(rig.objects, 1 + n)).run()  # the plan, and n parts
+        asked.clear()
+        whole = [
+            (table, account)
+            for table, account in all_asked
+            if (table, f"account={account}") in sealed and _same(rig, reference, table, account)
+        ]
+        assert compactor(rig, clock).run() == [DAY]
+        assert asked == [each for each in all_asked if each not in whole], n
+        assert lake_files(rig) == lake_files(reference), n
+
+
+def _same(rig: LakeRig, other: LakeRig, table: str, account: str) -> bool:
+    """Whether all parts of a table and account stand in both lakes."""
+    places = [f"{top}{table}/account={account}/" for top in ("sealed/", "rollups/")]
+    return all(rig.listed(place) == other.listed(place) for place in places)
 
 
 def test_late_arrival_through_the_writer_is_found_on_the_next_day(rig: LakeRig, clock: FakeClock) -> None:

@@ -1,3 +1,6 @@
+from contextlib import suppress
+
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -5,12 +8,15 @@ from hypothesis import strategies as st
 from daskscope import wire
 from daskscope.compression import MAX_MESSAGE_BYTES, compress
 from daskscope.errors import BadMessage, TooLarge
-from daskscope.testing import event, exception, groups, identity, message, workers
+from daskscope.testing import START_MS, event, exception, groups, identity, message, workers
+from daskscope_lambdas.ports import Queue
 from daskscope_lambdas.service import envelope
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, pack, unpack
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.wiring import LocalAdapters
+
+ENVELOPE = Envelope(account="acme", cluster_id=1, received_at=1.0, message=message())
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 COUNT = st.integers(0, (1 << 31) - 1)
@@ -29,35 +35,52 @@ MESSAGES = st.builds(
 )
 
 
-@pytest.fixture
-def ingest(adapters: LocalAdapters) -> Ingest:
-    return Ingest(adapters.queue, adapters.clusters, CodeKeeper(adapters.objects, adapters.vault), adapters.clock)
+class Queued:
+    """A queue that keeps what it was sent where the test sees it."""
+
+    def __init__(self) -> None:
+        self.bodies: list[str] = []
+
+    def send(self, body: str) -> None:
+        self.bodies.append(body)
 
 
-def queued(adapters: LocalAdapters) -> list[str]:
-    return [delivery.body for delivery in adapters.feed.receive(100, 60)]
+def ingest(queue: Queue, adapters: LocalAdapters) -> Ingest:
+    return Ingest(queue, adapters.clusters, CodeKeeper(adapters.objects, adapters.vault), adapters.clock)
+
+
+def plain_bytes(posted: wire.Message) -> int:
+    return len(msgspec.json.encode(Envelope(account="acme", cluster_id=1, received_at=1.0, message=posted)))
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(posted=MESSAGES, room=st.integers(-40, 40))
-def test_what_is_taken_can_be_read(
-    ingest: Ingest, adapters: LocalAdapters, posted: wire.Message, room: int
-) -> None:
-    """At a limit that the message just keeps, or just does not; whatever it is, both sides know the same."""
-    kept = len(pack_plain(posted)) + room
+def test_what_is_taken_can_be_read(adapters: LocalAdapters, posted: wire.Message, room: int) -> None:
+    """Near the limit, wherever that is."""
+    queue = Queued()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(envelope, "MAX_PLAIN_BYTES", kept)
-        try:
-            ingest.take("acme", *compress(wire.encode(posted)))
-        except TooLarge:
-            assert queued(adapters) == []
-            return
-        (body,) = queued(adapters)
-        assert unpack(body).message == posted
-    adapters.feed.delete([delivery.receipt for delivery in adapters.feed.receive(100, 0)])
+        patch.setattr(envelope, "MAX_PLAIN_BYTES", plain_bytes(posted) + room)
+        with suppress(TooLarge):
+            ingest(queue, adapters).take("acme", *compress(wire.encode(posted)))
+        assert [unpack(body).message for body in queue.bodies] in ([posted], [])
+        if room < 0:
+            assert queue.bodies == []
 
 
-def pack_plain(posted: wire.Message) -> bytes:
-    import msgspec
+def test_what_grows_over_the_limit_in_the_queue_is_refused_before_anything_is_kept(adapters: LocalAdapters) -> None:
+    """Where the plugin leaves defaults out, the envelope writes them: 16 MiB as posted may be more as kept."""
+    events = [wire.Event(no=n, at_ms=START_MS, topic="t" * 770, action="") for n in range(20_000)]
+    posted = message(events=events)
+    body, encoding = compress(wire.encode(posted))
+    assert len(wire.encode(posted)) < MAX_MESSAGE_BYTES < plain_bytes(posted)
+    queue = Queued()
+    with pytest.raises(TooLarge, match="with its defaults"):
+        ingest(queue, adapters).take("acme", body, encoding)
+    assert queue.bodies == []
+    assert adapters.clusters.page("acme", None, 10, None).rows == []
 
-    return msgspec.json.encode(Envelope(account="acme", cluster_id=1, received_at=1_795_248_000.0, message=posted))
+
+@pytest.mark.parametrize("body", ["", "poison", "AAAA", pack(ENVELOPE)[:-8], pack(ENVELOPE).swapcase()])
+def test_what_is_no_envelope_is_a_bad_message(body: str) -> None:
+    with pytest.raises(BadMessage, match="no envelope"):
+        unpack(body)

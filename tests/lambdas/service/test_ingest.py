@@ -6,11 +6,13 @@ import pytest
 from daskscope import wire
 from daskscope.compression import MAX_MESSAGE_BYTES, compress
 from daskscope.errors import BadMessage, NotFound, TooLarge, UnknownVersion
-from daskscope.testing import START_MS, identity, message
+from daskscope.testing import START_MS, event, exception, groups, identity, message, workers
 from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Clusters, StoreError
+from daskscope_lambdas.service.check import MAX_ENTRIES, MAX_ROW_BYTES
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, unpack
 from daskscope_lambdas.service.ingest import Ingest
+from daskscope_lambdas.service.size import n_entries
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
 
@@ -133,6 +135,15 @@ def test_what_comes_again_or_late_changes_no_row(ingest: Ingest, adapters: Local
         ({"lost": {"buffer": 1 << 63}}, "$.lost.buffer"),
         ({"identity": identity(started_at_ms=1 << 60)}, "$.identity.started_at_ms"),
         ({"codes": [wire.Code(hash="0" * 32, text="abc")]}, "$.codes[0].hash"),
+        ({"computations": [wire.Computation(no=0, start_ms=0, code=[[]] * MAX_ENTRIES)]}, "$.computations"),
+        ({"groups": groups({"no": 0, "dependencies": [0] * MAX_ENTRIES})}, "$.groups.dependencies"),
+        ({"groups": groups({"no": 0, "types": [""] * MAX_ENTRIES})}, "$.groups.types"),
+        ({"groups": wire.Groups(states={str(n): [] for n in range(MAX_ENTRIES)})}, "$.groups"),
+        ({"exceptions": [exception(workers=[""] * MAX_ENTRIES)]}, "$.exceptions"),
+        ({"identity": identity(tags={"team": "x" * MAX_ROW_BYTES})}, "$.identity"),
+        ({"totals": wire.Totals(action_us={f"{n:090}": 1 for n in range(1_500)})}, "$.totals"),
+        ({"lost": {f"{n:090}": 1 for n in range(1_500)}}, "$.lost"),
+        ({"reason": "x" * MAX_ROW_BYTES}, "$.reason"),
     ],
 )
 def test_a_bad_value_is_refused_with_its_place(
@@ -143,6 +154,24 @@ def test_a_bad_value_is_refused_with_its_place(
     assert refused.value.place == place
     assert queued(adapters) == []
     assert adapters.clusters.page("acme", None, 10, None).rows == [], "a refused message leaves no cluster behind"
+
+
+def test_what_a_large_cluster_says_at_once_is_taken(ingest: Ingest, adapters: LocalAdapters):
+    """Ten times what the plugin sends in one message: as if nothing had been sent for long, and all of it were new."""
+    many = range(10_000)
+    states, actions = ("released", "waiting", "processing", "memory", "erred", "forgotten"), ("compute", "transfer")
+    group = {"states": dict.fromkeys(states, 1), "action_us": dict.fromkeys(actions, 5), "dependencies": [0, 1, 2]}
+    frame = wire.Frame(code="c" * 32, file="job.py", line=3)
+    posted = message(
+        workers=workers([f"tcp://10.0.0.1:{n}" for n in many]),
+        groups=groups(*({"no": n, **group} for n in many)),
+        computations=[wire.Computation(no=n, start_ms=START_MS, code=[[frame]]) for n in range(20_000)],
+        exceptions=[exception(no=n, traceback="") for n in range(20_000)],
+        events=[event(no=n) for n in many],
+    )
+    assert n_entries(posted) > 250_000
+    post(ingest, posted)
+    assert queued(adapters)[0].message == posted
 
 
 def test_what_no_queue_takes_leaves_no_cluster_behind(
