@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 SPILL = """
-import os, pathlib, sys, tempfile
+import atexit, os, pathlib, tempfile
 from daskscope_query import engine
 
 os.mkdir("gone")
@@ -25,7 +25,8 @@ rows = cursor.execute(
 assert spilled, "nothing was spilled: this shows nothing"
 assert len(rows.fetchmany(10)) == 10
 if os.fork() == 0:
-    sys.exit()
+    atexit._run_exitfuncs()
+    os._exit(0)  # what is left of an end would wait for DuckDB's threads, which a child has not
 os.wait()
 assert scratch.is_dir(), "the end of a child is not the end of its parent"
 """

@@ -23,6 +23,7 @@ LAMBDA = {
 }
 INIT = """
 import importlib, json, logging, sys
+logging.getLogger().setLevel(logging.INFO)  # as the runtime does
 importlib.import_module("daskscope_lambdas.handlers." + sys.argv[1])
 from daskscope_lambdas.adapters import aws
 from daskscope_lambdas.handlers import house
