@@ -15,15 +15,13 @@ import msgspec
 from daskscope import wire
 from daskscope.compression import decompress
 from daskscope.errors import NotFound, TooLarge
-from daskscope_lambdas.ports import Beat, Clock, Clusters, Queue, StoreError, Taken
+from daskscope_lambdas.ports import MAX_QUEUED_BYTES, Beat, Clock, Clusters, Queue, StoreError, Taken
 from daskscope_lambdas.service.check import check
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, pack
 
 logger = logging.getLogger("daskscope.ingest")
 
-MAX_QUEUED_CHARS = 1 << 20
-"""What a queue takes at most (SQS: 1 MiB)."""
 MAX_KNOWN = 20_000
 """Clusters whose number a process remembers: 3 MB."""
 
@@ -117,6 +115,6 @@ class Ingest:
 def _packed(account: str, cluster_id: int, now: float, message: wire.Message) -> str:
     """Raises TooLarge if no queue takes it."""
     packed = pack(Envelope(account=account, cluster_id=cluster_id, received_at=now, message=message))
-    if len(packed) > MAX_QUEUED_CHARS:
-        raise TooLarge(f"The message has {len(packed)} bytes in the queue, allowed are {MAX_QUEUED_CHARS}.")
+    if len(packed) > MAX_QUEUED_BYTES:
+        raise TooLarge(f"The message has {len(packed)} bytes in the queue, allowed are {MAX_QUEUED_BYTES}.")
     return packed

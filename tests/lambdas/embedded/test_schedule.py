@@ -31,6 +31,12 @@ class FakeFunction(Function):
         return {"batchItemFailures": [{"itemIdentifier": failed} for failed in self._answer(event["Records"])]}
 
 
+def die_of_the_killer(records: list[Event]) -> list[str]:
+    if any(record["body"] == "killer" for record in records):
+        raise FunctionDiedError("killed")
+    return []
+
+
 def schedule(world: LocalAdapters, write: Function) -> Schedule:
     return Schedule(world.feed, write, write, nothing_here, nothing_here, "token", Path("nowhere"))
 
@@ -69,12 +75,7 @@ async def test_what_ends_the_process_takes_no_other_message_along(adapters: Loca
     for body in ("one", "killer", "two"):
         adapters.queue.send(body)
 
-    def die(records: list[Event]) -> list[str]:
-        if any(record["body"] == "killer" for record in records):
-            raise FunctionDiedError("killed")
-        return []
-
-    write = FakeFunction(die)
+    write = FakeFunction(die_of_the_killer)
     for _ in range(5):
         await schedule(adapters, write).drain_once()
         clock.advance(HIDDEN_S + 1)
@@ -88,12 +89,7 @@ async def test_what_was_with_a_process_that_died_is_given_again_at_once_but_only
     for body in ("one", "killer"):
         adapters.queue.send(body)
 
-    def die(records: list[Event]) -> list[str]:
-        if any(record["body"] == "killer" for record in records):
-            raise FunctionDiedError("killed")
-        return []
-
-    write = FakeFunction(die)
+    write = FakeFunction(die_of_the_killer)
     for _ in range(3):
         await schedule(adapters, write).drain_once()
     assert write.batches == [["one", "killer"], ["one"], ["killer"]], "the third try waits its time"

@@ -177,7 +177,7 @@ def test_what_a_large_cluster_says_at_once_is_taken(ingest: Ingest, adapters: Lo
 def test_what_no_queue_takes_leaves_no_cluster_behind(
     ingest: Ingest, adapters: LocalAdapters, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("daskscope_lambdas.service.ingest.MAX_QUEUED_CHARS", 100)
+    monkeypatch.setattr("daskscope_lambdas.service.ingest.MAX_QUEUED_BYTES", 100)
     with pytest.raises(TooLarge, match="in the queue"):
         post(ingest, message(seq=0))
     assert adapters.clusters.page("acme", None, 10, None).rows == []

@@ -60,33 +60,22 @@ class DynamoClusters:
 
     def beat(self, account: str, uuid: str, beat: Beat) -> bool:
         values, change = rows.change(beat)
+        values |= {"account": account, "received_at": beat.received_at}
+        # Nearly always the first. What was received before the row was last heard of leaves that moment as it is.
+        ways = (("SET #last_received_at = :received_at, ", "<="), ("SET ", ">"))
         for _ in tries():
-            try:
-                self._table.update(
-                    rows.key(uuid),
-                    f"SET #last_received_at = :received_at, {change}",
-                    {**values, "account": account, "received_at": beat.received_at},
-                    f"#account = :account AND {_NEWER} AND #last_received_at <= :received_at",
-                )
-            except RefusedError as refused:
-                item = refused.item
-            else:
-                return True
-            if item is None or item["account"] != account:
-                raise Missing(f"No cluster {uuid} in account {account}.")
-            if (item["boot"], int(item["seq"])) >= (beat.boot, beat.seq):
-                return False
-            # Newer, but received before what the row was last heard of: that moment stays.
-            try:
-                self._table.update(
-                    rows.key(uuid),
-                    f"SET {change}",
-                    {**values, "account": account, "received_at": beat.received_at},
-                    f"#account = :account AND {_NEWER} AND #last_received_at > :received_at",
-                )
-            except RefusedError:
-                continue
-            return True
+            for moment, compared in ways:
+                condition = f"#account = :account AND {_NEWER} AND #last_received_at {compared} :received_at"
+                try:
+                    self._table.update(rows.key(uuid), moment + change, values, condition)
+                except RefusedError as refused:
+                    item = refused.item
+                else:
+                    return True
+                if item is None or item["account"] != account:
+                    raise Missing(f"No cluster {uuid} in account {account}.")
+                if (item["boot"], int(item["seq"])) >= (beat.boot, beat.seq):
+                    return False
         raise StoreError(f"The row of cluster {uuid} changed whenever it was to be written.")
 
     def get(self, account: str, id: int) -> ClusterRow:
