@@ -24,6 +24,8 @@ from daskscope.errors import SettingsError
 
 logger = logging.getLogger("daskscope")
 
+LEVELS: dict[str, int | None] = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50, "off": None}
+"""Words for the least level of log lines, and the numbers that `logging` has for them."""
 FAILURE_TOPICS = ("invalid-worker-transition", "invalid-worker-task-state", "worker-fail-hard")
 """Event topics in which Dask reports its own failures."""
 
@@ -100,16 +102,35 @@ def _switch(key: str, value: Any) -> bool:
 
 
 def _interval(key: str, value: Any) -> float:
-    allowed = "a time from 100 ms to 1 hour, like '10s'"
+    return _interval_of(key, value, 0.1, 3600, "a time from 100 ms to 1 hour, like '10s'")
+
+
+def _interval_of(key: str, value: Any, least_s: float, most_s: float, allowed: str) -> float:
     if isinstance(value, bool):
         raise SettingsError(f"daskscope.{key}", value, allowed)
     try:
         seconds = float(parse_timedelta(value))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise SettingsError(f"daskscope.{key}", value, allowed) from error
-    if not 0.1 <= seconds <= 3600:
+    if not least_s <= seconds <= most_s:
         raise SettingsError(f"daskscope.{key}", value, allowed)
     return seconds
+
+
+def _span_of_time(key: str, value: Any) -> float | None:
+    return (
+        None
+        if value is None
+        else _interval_of(key, value, 1.0, 30 * 86_400, "a time from 1 s to 30 days, like '20m', or null")
+    )
+
+
+def _level(key: str, value: Any) -> int | None:
+    """The number that `logging` has for it; None for off."""
+    word = "off" if value is False or value is None else value  # YAML reads a bare `off` as false
+    if isinstance(word, str) and word.lower() in LEVELS:
+        return LEVELS[word.lower()]
+    raise SettingsError(f"daskscope.{key}", value, ", ".join(LEVELS))
 
 
 def _topics(key: str, value: Any) -> tuple[str, ...]:
@@ -160,6 +181,50 @@ OPTIONS = (
         'Which event topics to send; ["*"] for all, [] for none.',
         _topics,
     ),
+    Option(
+        "analytics.logs.level",
+        "logs",
+        "warning",
+        "level",
+        "Send log lines of scheduler, workers and nannies from this level on: debug, info, warning, error, critical, "
+        "or off.",
+        _level,
+    ),
+    Option(
+        "analytics.profile.transmit", "profile", True, "", "Send what functions workers spend their time in.", _switch
+    ),
+    Option(
+        "analytics.profile.interval", "profile_interval_s", "60s", "seconds", "Time between two profiles.", _interval
+    ),
+    Option(
+        "analytics.tasks.transmit", "tasks", False, "", "Send a row for each task: worker, start, duration.", _switch
+    ),
+    Option(
+        "analytics.hardware.transmit",
+        "hardware",
+        True,
+        "",
+        "Send cores and memory of the machines and, on EC2, what its metadata service tells: instance type, region, "
+        "zone, spot or not.",
+        _switch,
+    ),
+    Option(
+        "analytics.idle.timeout",
+        "idle_timeout_s",
+        None,
+        "seconds",
+        "Close the cluster after it has had nothing to do for so long; null never does. A "
+        "`distributed.scheduler.idle-timeout` of Dask's own wins.",
+        _span_of_time,
+    ),
+    Option(
+        "analytics.remote-close",
+        "remote_close",
+        True,
+        "",
+        "Close the cluster when somebody of the account asks for it on the server.",
+        _switch,
+    ),
 )
 """Every option there is. Anything else under `daskscope:` is warned about by name."""
 
@@ -180,6 +245,15 @@ class Settings:
     code: bool
     exceptions: bool
     events: tuple[str, ...]
+    logs: int | None
+    profile: bool
+    profile_interval_s: float
+    tasks: bool
+    hardware: bool
+    idle_timeout_s: float | None
+    remote_close: bool
+    kind: str | None = None
+    """Not an option: what made the cluster, where the client knows."""
 
     def but(self, **changes: Any) -> Settings:
         """A copy with the arguments of a call in place of what was configured; None changes nothing."""

@@ -4,9 +4,10 @@ A message is JSON, compressed by zstd or gzip. It is columns rather than rows, i
 out what is empty. Three kinds of fields, told apart because they heal differently when a message is lost:
 
 - gauges (`totals`, `workers`): true at `made_at_ms`, replaced by the next message;
-- running snapshots (`groups`, `computations`): complete each time they change, so the newest one wins;
-- things that happen once (`identity`, `codes`, `exceptions`, `events`): numbered, sent until a message with them is
-acknowledged.
+- running snapshots (`groups`, `computations`, `spans`, `metrics`, `members`): complete each time they change, so the
+newest one wins;
+- things that happen once (`identity`, `codes`, `exceptions`, `deaths`, `events`, `logs`, `tasks`, `profiles`):
+numbered, sent until a message with them is acknowledged.
 
 A message is identified by (cluster, boot, seq). `boot` starts with the time, so (boot, seq) sorts in the order of
 making. Times are epoch milliseconds of the scheduler's clock (`_ms`), durations microseconds (`_us`), sizes bytes
@@ -17,6 +18,7 @@ an older server.
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal
@@ -47,8 +49,31 @@ class Identity:
     versions: dict[str, str] = field(default_factory=dict[str, str])
     """Package name to version, from `distributed.versions`."""
     platform: str
+    kind: str = ""
+    """What made the cluster: `LocalCluster`, `SSHCluster`, `KubeCluster`, `SLURMCluster`, ...; empty if nothing tells
+    (`dask scheduler` by hand)."""
+    python_path: str = ""
+    """The interpreter that runs the scheduler."""
+    remote_close: bool = True
+    """Whether it obeys a `close` among a reply's wishes."""
     tags: dict[str, str] = field(default_factory=dict[str, str])
     plugin_version: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Itself:
+    """What the plugin has cost its host since the boot, running totals."""
+
+    cpu_us: int = 0
+    """CPU time of its threads: on the scheduler's event loop, and in the sender."""
+    slowest_us: int = 0
+    """CPU time of the longest single visit to the event loop."""
+    n_messages: int = 0
+    """Messages that the server has."""
+    n_bytes: int = 0
+    """Their size as posted."""
+    n_failed_tries: int = 0
+    """Tries after which a message had to be tried again."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,8 +102,21 @@ class Totals:
     idle_timeout_us: int | None = None
     """After how long it closes itself when idle; None if never."""
 
+    desired_workers: int | None = None
+    """How many workers Dask would have for the present tasks (`Scheduler.adaptive_target`); None if not asked."""
+    adaptive_minimum: int | None = None
+    adaptive_maximum: int | None = None
+    """Limits of adaptive scaling; None where it is off, not known, or without that limit."""
+    scheduler_cpu_pct: int = 0
+    """Of one core."""
+    scheduler_memory_bytes: int = 0
+    scheduler_loop_ms: int = 0
+    """Mean interval between two ticks of the scheduler's event loop: 20 is healthy."""
+
     n_computations: int = 0
     n_groups: int = 0
+    n_workers_lost: int = 0
+    """Workers that went without being asked to."""
     n_tasks: int = 0
     """Tasks ever seen, over all groups, also forgotten ones."""
     n_tasks_erred: int = 0
@@ -114,6 +152,9 @@ class Workers:
     disk_write_kib_s: list[int] = field(default_factory=list[int])
     loop_interval_ms: list[int] = field(default_factory=list[int])
     """Mean interval between two ticks of the worker's event loop: 20 is healthy."""
+    gpu_pct: list[int] = field(default_factory=list[int])
+    gpu_memory_mib: list[int] = field(default_factory=list[int])
+    """Use and used memory of GPUs; both empty where no worker has one."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -173,10 +214,71 @@ class Code:
 
 
 @dataclass(slots=True, kw_only=True)
+class Span:
+    """One of Dask's spans: a complete snapshot. Its states and bytes are those of the groups that name it."""
+
+    id: str
+    parent: str | None = None
+    name: list[str] = field(default_factory=list[str])
+    """Its tags from the outermost span in: `["etl", "clean"]`; `["default"]` where the user opened none."""
+    enqueued_ms: int
+    """When its first graph came."""
+    start_ms: int | None = None
+    """First task's start, None if none succeeded."""
+    stop_ms: int | None = None
+    """When its last task ended, by our clock where all failed; None while it runs."""
+    collections: str = ""
+    """What was computed, as Dask tells it (`Span.metadata["collections"]`), JSON text."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Metrics:
+    """Dask's fine performance metrics that changed, one entry each in every column: running totals."""
+
+    span: list[str | None] = field(default_factory=list[str | None])
+    """None for what belongs to no span (`get-data`, `gather-dep`, `memory-monitor`)."""
+    context: list[str] = field(default_factory=list[str])
+    """`execute`, `p2p`, `get-data`, ..."""
+    prefix: list[str] = field(default_factory=list[str])
+    """Task prefix in `execute`, where in `p2p`; may be empty."""
+    activity: list[str] = field(default_factory=list[str])
+    """`thread-cpu`, `thread-noncpu`, `disk-read`, `compress`, `deserialize`, `failed`, `cancelled`, ..."""
+    unit: list[str] = field(default_factory=list[str])
+    """`seconds`, `bytes`, `count`, or the user's own."""
+    value: list[float] = field(default_factory=list[float])
+
+
+@dataclass(slots=True, kw_only=True)
+class Tasks:
+    """Tasks that ended since the last message, one entry each in every column. Sent only where a setting asks."""
+
+    first_no: int = 0
+    """Number of the first of them in the boot; the others follow."""
+    weight: int = 1
+    """Each stands for so many: above a rate, every so-manieth is taken."""
+    from_ms: int = 0
+    addresses: list[str] = field(default_factory=list[str])
+    """Workers, counted by `worker`."""
+    group: list[int | None] = field(default_factory=list[int | None])
+    """Number of the task's group, None if the scheduler had forgotten it."""
+    worker: list[int] = field(default_factory=list[int])
+    start_ms: list[int] = field(default_factory=list[int])
+    """Since `from_ms`."""
+    duration_us: list[int] = field(default_factory=list[int])
+    """Of computing, without transfer and disk; rounded to three digits."""
+    nbytes: list[int] = field(default_factory=list[int])
+    erred: list[int] = field(default_factory=list[int])
+    """1 for a task that failed."""
+
+
+@dataclass(slots=True, kw_only=True)
 class ExceptionFamily:
-    """Tasks of one group that failed alike (same text and traceback) within one interval."""
+    """Tasks of one group that failed alike (same text and traceback) within one interval; or, without a group, a
+    failure of Dask itself."""
 
     no: int
+    origin: Literal["user", "scheduler", "dask"] = "user"
+    """Who failed: a task's own code; the scheduler, which gave a task up (KilledWorker); Dask itself."""
     type: str
     text: str
     traceback: str
@@ -189,6 +291,127 @@ class ExceptionFamily:
     first_ms: int
     last_ms: int
     count: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Environment:
+    """The software that a process runs in."""
+
+    python: str = ""
+    python_path: str = ""
+    """Empty where the process did not tell."""
+    os: str = ""
+    machine: str = ""
+    """Architecture: `x86_64`, `arm64`, ..."""
+    packages: dict[str, str] = field(default_factory=dict[str, str])
+    """Name to version, those of `distributed.versions`."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Hardware:
+    """The machine that a process runs on: what its price depends on."""
+
+    cores: int = 0
+    """As the operating system counts them; 0 if not known."""
+    memory_bytes: int = 0
+    gpus: list[str] = field(default_factory=list[str])
+    provider: str = ""
+    """`aws`, or empty: not in a cloud that we know."""
+    instance_type: str = ""
+    region: str = ""
+    zone: str = ""
+    lifecycle: str = ""
+    """`on-demand`, `spot`, `scheduled` or `capacity-block`, as EC2 calls them."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Member:
+    """A process of the cluster: a complete snapshot."""
+
+    no: int
+    """Number of this process within the boot."""
+    role: Literal["scheduler", "worker", "client"]
+    id: str
+    """Address of the scheduler or worker, id of the client."""
+    name: str = ""
+    host: str = ""
+    joined_ms: int
+    left_ms: int | None = None
+    n_threads: int = 0
+    memory_limit_bytes: int = 0
+    environment: int | None = None
+    """Index into the message's `environments`; None if it did not tell."""
+    hardware: int | None = None
+    """Index into the message's `hardware`; None if it did not tell."""
+    agent: str = ""
+    """`running` where our agent sends its logs and profile, or why it does not."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Death:
+    """A worker that went, and what is known about why."""
+
+    no: int
+    at_ms: int
+    worker: str
+    """Its address."""
+    name: str = ""
+    host: str = ""
+    expected: bool
+    """Whether somebody asked for it: scaling down, retiring, restarting, closing."""
+    reason: str
+    """`nanny-memory`, `worker-ttl`, `retired`, ... in Dask's word where it has one; `lost` if nothing tells."""
+    memory_bytes: int = 0
+    """Process memory in its last heartbeat, or when its nanny ended it for that."""
+    memory_limit_bytes: int = 0
+    memory_slope_bytes_s: int = 0
+    """How fast its memory grew over its last heartbeats; negative if it shrank."""
+    n_processing: int = 0
+    """Tasks that it had been given."""
+    processing: list[str] = field(default_factory=list[str])
+    """Keys of the first 20 of these."""
+    n_results_lost: int = 0
+    """Results that were nowhere else."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Logs:
+    """Lines that the cluster's processes logged, one entry each in every column."""
+
+    no: list[int] = field(default_factory=list[int])
+    at_ms: list[int] = field(default_factory=list[int])
+    level: list[int] = field(default_factory=list[int])
+    """As `logging` counts: 30 is WARNING."""
+    logger: list[str] = field(default_factory=list[str])
+    role: list[str] = field(default_factory=list[str])
+    """`scheduler`, `worker` or `nanny`."""
+    worker: list[str | None] = field(default_factory=list[str | None])
+    """Address of the worker, also for its nanny's lines; None for the scheduler."""
+    text: list[str] = field(default_factory=list[str])
+    """With the traceback if there is one."""
+    dropped: list[int] = field(default_factory=list[int])
+    """Lines of the same process that were dropped before this one, because they came too fast."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Profile:
+    """What workers were doing in one interval: how often each stack was met."""
+
+    from_ms: int
+    to_ms: int
+    n_workers: int = 1
+    """Workers that were looked at."""
+    sample_us: int
+    """Time from one look to the next."""
+    frames: list[str] = field(default_factory=list[str])
+    """`function (file:line)`, counted by `stack`."""
+    prefix: list[str] = field(default_factory=list[str])
+    """Task prefix, one for each stack."""
+    stack: list[list[int]] = field(default_factory=list[list[int]])
+    """Outermost frame first."""
+    count: list[int] = field(default_factory=list[int])
+    cut: int = 0
+    """Samples of rare stacks that were left out."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -223,13 +446,23 @@ class Message:
     reason: str | None = None
     """Why it closed, in Dask's word where there is one (`idle-timeout-exceeded`)."""
     identity: Identity | None = None
+    itself: Itself = field(default_factory=Itself)
     totals: Totals = field(default_factory=Totals)
     workers: Workers = field(default_factory=Workers)
+    members: list[Member] = field(default_factory=list[Member])
+    environments: list[Environment] = field(default_factory=list[Environment])
+    hardware: list[Hardware] = field(default_factory=list[Hardware])
     groups: Groups = field(default_factory=Groups)
     computations: list[Computation] = field(default_factory=list[Computation])
     codes: list[Code] = field(default_factory=list[Code])
+    spans: list[Span] = field(default_factory=list[Span])
+    metrics: Metrics = field(default_factory=Metrics)
+    tasks: Tasks = field(default_factory=Tasks)
     exceptions: list[ExceptionFamily] = field(default_factory=list[ExceptionFamily])
+    deaths: list[Death] = field(default_factory=list[Death])
     events: list[Event] = field(default_factory=list[Event])
+    logs: Logs = field(default_factory=Logs)
+    profiles: list[Profile] = field(default_factory=list[Profile])
     lost: dict[str, int] = field(default_factory=dict[str, int])
     """Running totals of what was dropped, by reason."""
 
@@ -245,7 +478,7 @@ class Reply:
     next_s: float | None = None
     """Asked pace; None leaves it to the plugin."""
     wish: list[str] = field(default_factory=list[str])
-    """What the server misses: `identity`."""
+    """What the server misses (`identity`), or what somebody asked of the cluster (`close`)."""
 
 
 def encode(message: Message) -> bytes:
@@ -289,8 +522,14 @@ def decode(plain: bytes) -> Message:
     _check_version(message.v)
     if _LONG_NUMBER in plain.translate(_DIGITS):
         _check_integers(message, "$")
-    _check_columns(message.workers, "workers")
+    _check_columns(message.workers, "workers", may_be_empty={"gpu_pct", "gpu_memory_mib"})
     _check_columns(message.groups, "groups")
+    _check_columns(message.metrics, "metrics")
+    _check_columns(message.tasks, "tasks", apart={"addresses"})
+    _check_columns(message.logs, "logs")
+    for n, profile in enumerate(message.profiles):
+        _check_columns(profile, f"profiles[{n}]", apart={"frames"})
+    _check_references(message)
     return message
 
 
@@ -338,17 +577,34 @@ def _check_integers(value: Any, place: str) -> None:
             _check_integers(getattr(value, f.name), f"{place}.{f.name}")
 
 
-def _check_columns(table: Workers | Groups, where: str) -> None:
+def _check_columns(table: Any, where: str, may_be_empty: Set[str] = frozenset(), apart: Set[str] = frozenset()) -> None:
+    """`apart`: lists that are no columns of the table."""
     columns: dict[str, list[Any]] = {}
     for name in table.__slots__:
         value: Any = getattr(table, name)
         if isinstance(value, dict):
             nested: dict[str, list[int]] = value
             columns |= {f"{name}.{key}": column for key, column in nested.items()}
-        else:
+        elif isinstance(value, list) and name not in apart and (value or name not in may_be_empty):
             columns[name] = value
     (first, entries), *others = columns.items()
     for name, column in others:
         if len(column) != len(entries):
             told = f"Column {name} has {len(column)} entries where {first} has {len(entries)}."
             raise BadMessage(told, f"$.{where}.{name}")
+
+
+def _check_references(message: Message) -> None:
+    """Each index must stand in the list that it counts in."""
+    _check_indexes(message.tasks.worker, len(message.tasks.addresses), "$.tasks.worker")
+    for n, profile in enumerate(message.profiles):
+        for stack in profile.stack:
+            _check_indexes(stack, len(profile.frames), f"$.profiles[{n}].stack")
+    for name, n_entries in (("environment", len(message.environments)), ("hardware", len(message.hardware))):
+        told = [index for member in message.members if (index := getattr(member, name)) is not None]
+        _check_indexes(told, n_entries, f"$.members.{name}")
+
+
+def _check_indexes(indexes: list[int], n_entries: int, place: str) -> None:
+    if indexes and not (min(indexes) >= 0 and max(indexes) < n_entries):
+        raise BadMessage(f"An index is not within the list of {n_entries} that it counts in.", place)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-VERSION = 1
+VERSION = 2
 
 MOMENT = pa.timestamp("ms", tz="UTC")
 NAME = pa.string()
@@ -68,6 +68,8 @@ CLUSTERS = Table(
         Column("started_at", MOMENT, "", "Start of the scheduler."),
         Column("python", NAME, "", "Python version of the scheduler."),
         Column("platform", NAME, "", "Operating system and machine."),
+        Column("kind", NAME, "", "What made it: LocalCluster, SLURMCluster, ...; empty if nothing told."),
+        Column("python_path", NAME, "", "Interpreter of the scheduler."),
         Column("versions", pa.map_(pa.string(), pa.string()), "", "Package to version."),
         Column("tags", pa.map_(pa.string(), pa.string()), "", "The user's labels."),
     ),
@@ -96,6 +98,25 @@ SAMPLES = Table(
         Column("n_tasks_erred", COUNT, "count", "Tasks that failed themselves, running total."),
         Column("thread_us", COUNT, "us", "Threads x time offered, running total."),
         Column("action_us", ACTIONS, "us", "Worker time by action, running totals."),
+        Column("desired_workers", SMALL, "count", "Workers that Dask would have for the present tasks."),
+        Column("adaptive_minimum", SMALL, "count", "Least of adaptive scaling, null where it is off or not known."),
+        Column("adaptive_maximum", SMALL, "count", "Most of adaptive scaling, null where off, unlimited or not known."),
+        Column("n_workers_lost", COUNT, "count", "Workers that went without being asked to, running total."),
+        Column("scheduler_cpu_pct", SMALL, "% of a core", "CPU use of the scheduler."),
+        Column("scheduler_memory_bytes", COUNT, "bytes", "Process memory of the scheduler."),
+        Column("scheduler_loop_ms", SMALL, "ms", "Mean interval of the ticks of the scheduler's event loop."),
+        Column("cpu_pct", COUNT, "% of a core", "CPU use of all workers."),
+        Column("net_read_kib_s", COUNT, "KiB/s", "Received by the workers' hosts."),
+        Column("net_write_kib_s", COUNT, "KiB/s", "Sent by the workers' hosts."),
+        Column("disk_read_kib_s", COUNT, "KiB/s", "Read by the workers' hosts."),
+        Column("disk_write_kib_s", COUNT, "KiB/s", "Written by the workers' hosts."),
+        Column("worker_loop_ms", SMALL, "ms", "Event loop's mean interval of the slowest worker."),
+        Column("gpu_pct", COUNT, "% of a GPU", "GPU use of all workers, null where none has one."),
+        Column("gpu_memory_mib", COUNT, "MiB", "GPU memory used by all workers, null where none has one."),
+        Column("self_cpu_us", COUNT, "us", "CPU time of daskscope's own threads, running total."),
+        Column("self_slowest_us", COUNT, "us", "Its longest single visit to the event loop."),
+        Column("self_messages", COUNT, "count", "Messages delivered, running total."),
+        Column("self_bytes", COUNT, "bytes", "Their size as posted, running total."),
         Column("phase", NAME, "", "running or closed."),
         Column("reason", NAME, "", "Why it closed."),
         Column("lost", ACTIONS, "count", "What the plugin dropped, by reason, running totals."),
@@ -123,6 +144,59 @@ WORKERS = Table(
         Column("disk_read_kib_s", COUNT, "KiB/s", "Read by the host."),
         Column("disk_write_kib_s", COUNT, "KiB/s", "Written by the host."),
         Column("loop_interval_ms", SMALL, "ms", "Mean interval of the event loop's ticks."),
+        Column("gpu_pct", SMALL, "% of a GPU", "GPU use, null where no worker has one."),
+        Column("gpu_memory_mib", COUNT, "MiB", "GPU memory used, null where no worker has one."),
+    ),
+)  # fmt: skip
+
+MEMBERS = Table(
+    "members", "Processes of a cluster, and where they ran: the last snapshot of each.",
+    ("account", "cluster", "boot", "no"),
+    (
+        *ORIGIN,
+        Column("no", SMALL, "", "Number of the process in its boot."),
+        Column("role", NAME, "", "scheduler, worker or client."),
+        Column("id", NAME, "", "Address of a scheduler or worker, id of a client."),
+        Column("name", NAME, "", "Its name."),
+        Column("host", NAME, "", "Its host."),
+        Column("joined_at", MOMENT, "", "When it came."),
+        Column("left_at", MOMENT, "", "When it went, null while it is there."),
+        Column("n_threads", SMALL, "count", "Threads, 0 for a scheduler or client."),
+        Column("memory_limit_bytes", COUNT, "bytes", "Memory limit, 0 if none."),
+        Column("python", NAME, "", "Python version; null, as all that follows, where the process did not tell."),
+        Column("python_path", NAME, "", "Its interpreter."),
+        Column("os", NAME, "", "Operating system."),
+        Column("machine", NAME, "", "Architecture."),
+        Column("packages", pa.map_(pa.string(), pa.string()), "", "Package to version."),
+        Column("cores", SMALL, "count", "Cores of the machine."),
+        Column("memory_bytes", COUNT, "bytes", "Memory of the machine."),
+        Column("gpus", pa.list_(pa.string()), "", "Names of its GPUs."),
+        Column("provider", NAME, "", "Cloud provider: aws."),
+        Column("instance_type", NAME, "", "Instance type."),
+        Column("region", NAME, "", "Region."),
+        Column("zone", NAME, "", "Availability zone."),
+        Column("lifecycle", NAME, "", "on-demand, spot, ..."),
+        Column("agent", NAME, "", "running, or why its logs and profile are not sent."),
+    ),
+)  # fmt: skip
+
+DEATHS = Table(
+    "deaths", "Workers that went, and why.", ("account", "cluster", "boot", "no"),
+    (
+        *ORIGIN,
+        Column("no", SMALL, "", "Number of the row in its boot."),
+        Column("died_at", MOMENT, "", "When the scheduler let it go."),
+        Column("worker", NAME, "", "Address of the worker."),
+        Column("name", NAME, "", "Its name."),
+        Column("host", NAME, "", "Its host."),
+        Column("expected", pa.bool_(), "", "Whether somebody asked for it."),
+        Column("reason", NAME, "", "nanny-memory, worker-ttl, retired, ...; lost if nothing tells."),
+        Column("memory_bytes", COUNT, "bytes", "Process memory as last heard of."),
+        Column("memory_limit_bytes", COUNT, "bytes", "Its limit, 0 if none."),
+        Column("memory_slope_bytes_s", COUNT, "bytes/s", "How fast it grew at the end."),
+        Column("n_processing", COUNT, "count", "Tasks that it had been given."),
+        Column("processing", pa.list_(pa.string()), "", "Keys of these, at most 20."),
+        Column("n_results_lost", COUNT, "count", "Results that were nowhere else."),
     ),
 )  # fmt: skip
 
@@ -159,11 +233,55 @@ COMPUTATIONS = Table(
     ),
 )  # fmt: skip
 
+SPANS = Table(
+    "spans", "Dask's spans: the last snapshot of each.", ("account", "cluster", "boot", "id"),
+    (
+        *ORIGIN,
+        Column("id", NAME, "", "Dask's id of the span."),
+        Column("parent", NAME, "", "Id of the span around it, null if there is none."),
+        Column("name", pa.list_(pa.string()), "", "Its tags from the outermost span in."),
+        Column("enqueued_at", MOMENT, "", "When its first graph came."),
+        Column("start_at", MOMENT, "", "First task's start, null if none succeeded."),
+        Column("stop_at", MOMENT, "", "When its last task ended, null while it runs."),
+        Column("collections", NAME, "", "What was computed, as Dask tells it, JSON."),
+    ),
+)  # fmt: skip
+
+FINE_METRICS = Table(
+    "fine_metrics", "Dask's fine performance metrics: the last total of each.",
+    ("account", "cluster", "boot", "span", "context", "prefix", "activity", "unit"),
+    (
+        *ORIGIN,
+        Column("span", NAME, "", "Id of the span, null for what belongs to none."),
+        Column("context", NAME, "", "execute, p2p, get-data, ..."),
+        Column("prefix", NAME, "", "Task prefix in execute, where in p2p."),
+        Column("activity", NAME, "", "thread-cpu, disk-read, deserialize, failed, cancelled, ..."),
+        Column("unit", NAME, "", "seconds, bytes, count, or the user's own."),
+        Column("value", pa.float64(), "as `unit`", "Running total."),
+    ),
+)  # fmt: skip
+
+TASKS = Table(
+    "tasks", "Tasks one by one, where a setting asks for them.", ("account", "cluster", "boot", "no"),
+    (
+        *ORIGIN,
+        Column("no", COUNT, "", "Number of the row in its boot."),
+        Column("group_no", SMALL, "", "Task group, null if the scheduler had forgotten it."),
+        Column("worker", NAME, "", "Address of the worker."),
+        Column("start_at", MOMENT, "", "Start of computing."),
+        Column("duration_us", COUNT, "us", "Time of computing, three digits of it."),
+        Column("nbytes", COUNT, "bytes", "Size of the result."),
+        Column("erred", pa.bool_(), "", "Whether it failed."),
+        Column("weight", SMALL, "count", "Tasks that the row stands for."),
+    ),
+)  # fmt: skip
+
 EXCEPTIONS = Table(
     "exceptions", "Failed tasks, those alike within an interval in one row.", ("account", "cluster", "boot", "no"),
     (
         *ORIGIN,
         Column("no", SMALL, "", "Number of the row in its boot."),
+        Column("origin", NAME, "", "user, scheduler (it gave the task up) or dask (its own failure); null means user."),
         Column("type", NAME, "", "Type of the exception."),
         Column("text", NAME, "", "Its text."),
         Column("traceback", NAME, "", "Its traceback."),
@@ -190,7 +308,44 @@ EVENTS = Table(
     ),
 )  # fmt: skip
 
-TABLES = {t.name: t for t in (CLUSTERS, SAMPLES, WORKERS, GROUPS, COMPUTATIONS, EXCEPTIONS, EVENTS)}
+LOGS = Table(
+    "logs", "Log lines of schedulers, workers and nannies.", ("account", "cluster", "boot", "no"),
+    (
+        *ORIGIN,
+        Column("no", COUNT, "", "Number of the line in its boot."),
+        Column("logged_at", MOMENT, "", "When it was logged, by the clock of the process."),
+        Column("level", SMALL, "", "As Python's logging counts: 30 is WARNING."),
+        Column("logger", NAME, "", "Name of the logger."),
+        Column("role", NAME, "", "scheduler, worker or nanny."),
+        Column("worker", NAME, "", "Address of the worker, also of a nanny's; null for the scheduler."),
+        Column("text", NAME, "", "The line, with its traceback."),
+        Column("dropped", COUNT, "count", "Lines of that process dropped before this one."),
+    ),
+)  # fmt: skip
+
+PROFILES = Table(
+    "profiles", "What workers were doing: stacks, and how often each was met.",
+    ("account", "cluster", "boot", "seq", "no"),
+    (
+        *ORIGIN,
+        Column("no", SMALL, "", "Number of the stack in its message."),
+        Column("from_at", MOMENT, "", "Start of the interval."),
+        Column("to_at", MOMENT, "", "Its end."),
+        Column("n_workers", SMALL, "count", "Workers that were looked at."),
+        Column("sample_us", COUNT, "us", "Time from one look to the next."),
+        Column("prefix", NAME, "", "Task prefix."),
+        Column("stack", pa.list_(pa.string()), "", "Frames, outermost first: function (file:line)."),
+        Column("count", COUNT, "count", "Samples."),
+    ),
+)  # fmt: skip
+
+TABLES = {
+    t.name: t
+    for t in (
+        CLUSTERS, SAMPLES, WORKERS, MEMBERS, DEATHS, GROUPS, COMPUTATIONS, SPANS, FINE_METRICS, TASKS, EXCEPTIONS,
+        EVENTS, LOGS, PROFILES,
+    )
+}  # fmt: skip
 
 PREFIXES_DAILY = Table(
     "prefixes_daily", "Task prefixes of a day, by user.", ("account", "day", "user", "prefix"),
