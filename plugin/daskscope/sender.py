@@ -57,10 +57,12 @@ class Sender:
         transport: Transport,
         on_reply: Callable[[wire.Reply], None],
         *,
+        finish: Callable[[wire.Message], None] = lambda _: None,
         monotonic: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._transport, self._on_reply = transport, on_reply
+        """`finish` does to a message what need not be done on the scheduler's loop, before it is encoded."""
+        self._transport, self._on_reply, self._finish = transport, on_reply, finish
         self._monotonic, self._jitter = monotonic, jitter
         self._inbox: deque[wire.Message] = deque()
         self._parcels: deque[Parcel] = deque()
@@ -72,7 +74,12 @@ class Sender:
         self._quiet_until = 0.0
         self._pid = os.getpid()
         self.lost: Counter[str] = Counter()
-        """Messages dropped so far by reason, and the failed tasks (`exceptions`) and `events` that went with them."""
+        """Messages dropped so far by reason, and what went with them that no later message tells: failed tasks
+        (`exceptions`), `events`, `deaths`, ..."""
+        self.n_delivered = self.n_delivered_bytes = self.n_failed_tries = 0
+        """Messages that the server has, their size as posted, tries that were in vain."""
+        self.cpu_s = 0.0
+        """CPU time of the thread."""
         self._thread = threading.Thread(target=self._run, name="daskscope-sender", daemon=True)
 
     def start(self) -> None:
@@ -125,6 +132,7 @@ class Sender:
             self._pack(message)
         if self._parcels and self._monotonic() >= self._not_before:
             self._attempt(self._parcels[0])
+        self.cpu_s = time.thread_time()
         return True
 
     def _attempt(self, parcel: Parcel) -> None:
@@ -147,8 +155,9 @@ class Sender:
         once: Counter[str] = Counter()
         try:
             once = _once(message)
+            self._finish(message)
             body, encoding = compress(wire.encode(message))
-        except (ValueError, TypeError, AttributeError) as error:
+        except Exception as error:  # noqa: BLE001  # whatever is wrong with this message, the next one is to go
             self._drop("not-encodable", f"{type(error).__name__}: {error}", once)
             return
         if len(body) > wire.MAX_BODY_BYTES:
@@ -165,6 +174,8 @@ class Sender:
     def _settle(self, parcel: Parcel, outcome: Outcome) -> None:
         if outcome.verdict == "kept":
             self._done(parcel)
+            self.n_delivered += 1
+            self.n_delivered_bytes += len(parcel.body)
             if outcome.reply is not None:
                 self._on_reply(outcome.reply)
         elif outcome.verdict == "refused":
@@ -172,6 +183,7 @@ class Sender:
             self._drop("refused", outcome.reason, parcel.once)
         else:
             self._n_failures += 1
+            self.n_failed_tries += 1
             self._not_before = self._monotonic() + self._backoff_s(outcome)
             self._warn("not reported for now, the workload goes on: %s.", outcome.reason)
 
@@ -204,5 +216,12 @@ class Sender:
 
 
 def _once(message: wire.Message) -> Counter[str]:
-    told = {"exceptions": sum(family.count for family in message.exceptions), "events": len(message.events)}
+    told = {
+        "exceptions": sum(family.count for family in message.exceptions),
+        "events": len(message.events),
+        "deaths": len(message.deaths),
+        "log-lines": len(message.logs.no),
+        "tasks": len(message.tasks.worker) * message.tasks.weight,
+        "profiles": len(message.profiles),
+    }
     return Counter({kind: n for kind, n in told.items() if n})

@@ -433,3 +433,44 @@ def test_what_went_with_a_dropped_message_is_counted_too() -> None:
     bench.sender.put(testing.message(exceptions=failed, events=[testing.event()]))
     bench.step()
     assert bench.sender.lost == {"refused": 1, "exceptions": 9, "events": 1}
+
+
+def test_what_need_not_be_done_on_the_loop_is_done_here_before_encoding() -> None:
+    bench = Bench()
+
+    def finish(message: wire.Message) -> None:
+        message.reason = f"finished {message.seq}"
+
+    bench.sender._finish = finish
+    bench.put(0)
+    bench.step()
+    assert wire.decode(bench.inbox.bodies[0]).reason == "finished 0"
+
+
+def test_a_message_that_cannot_be_finished_is_dropped_and_counted_with_what_was_in_it() -> None:
+    bench = Bench()
+
+    def finish(message: wire.Message) -> None:
+        if message.seq == 0:
+            raise KeyError("a stack without its frames")
+
+    bench.sender._finish = finish
+    bench.sender.put(testing.message(seq=0, events=[testing.event()]))
+    bench.put(1)
+    bench.step()
+    assert seqs(bench) == [1]
+    assert bench.sender.lost == {"not-encodable": 1, "events": 1}
+
+
+def test_it_counts_what_it_delivered_and_how_often_it_tried_in_vain() -> None:
+    bench = Bench(AGAIN)
+    bench.put(0, 1)
+    bench.step()
+    assert (bench.sender.n_delivered, bench.sender.n_failed_tries) == (0, 1)
+    sizes = [len(parcel.body) for parcel in bench.sender._parcels]
+    bench.clock.now_s += BACKOFF_CAP_S
+    while bench.n_waiting:
+        bench.step()
+    assert (bench.sender.n_delivered, bench.sender.n_failed_tries) == (2, 1)
+    assert bench.sender.n_delivered_bytes == sum(sizes) > 0
+    assert bench.sender.cpu_s > 0
