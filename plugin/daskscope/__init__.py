@@ -13,10 +13,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from daskscope.client import get_cluster, list_clusters, list_computations, list_events, list_exceptions
+    from daskscope.client import close, get_cluster, list_clusters, list_computations, list_events, list_exceptions
+    from daskscope.depth import (
+        get_profile,
+        list_deaths,
+        list_groups,
+        list_members,
+        list_metrics,
+        list_samples,
+        list_spans,
+        list_tasks,
+        list_workers,
+        logs,
+    )
     from daskscope.errors import (
         BadMessage,
         DaskscopeError,
+        NotClosable,
         NotFound,
         NotLoggedIn,
         NotOnScheduler,
@@ -27,6 +40,7 @@ if TYPE_CHECKING:
         TooLarge,
         UnknownVersion,
     )
+    from daskscope.profile import Profile
     from daskscope.registration import Registration, dask_setup, register
 
 __version__ = "0.1.0"
@@ -34,10 +48,12 @@ __version__ = "0.1.0"
 __all__ = [
     "BadMessage",
     "DaskscopeError",
+    "NotClosable",
     "NotFound",
     "NotLoggedIn",
     "NotOnScheduler",
     "PermissionDenied",
+    "Profile",
     "Registration",
     "ServerError",
     "ServerUnreachable",
@@ -45,12 +61,23 @@ __all__ = [
     "TooLarge",
     "UnknownVersion",
     "__version__",
+    "close",
     "dask_setup",
     "get_cluster",
+    "get_profile",
     "list_clusters",
     "list_computations",
+    "list_deaths",
     "list_events",
     "list_exceptions",
+    "list_groups",
+    "list_members",
+    "list_metrics",
+    "list_samples",
+    "list_spans",
+    "list_tasks",
+    "list_workers",
+    "logs",
     "register",
 ]
 
@@ -58,11 +85,23 @@ _HOMES = {
     "Registration": "registration",
     "dask_setup": "registration",
     "register": "registration",
+    "close": "client",
     "get_cluster": "client",
     "list_clusters": "client",
     "list_computations": "client",
     "list_events": "client",
     "list_exceptions": "client",
+    "Profile": "profile",
+    "get_profile": "depth",
+    "list_deaths": "depth",
+    "list_groups": "depth",
+    "list_members": "depth",
+    "list_metrics": "depth",
+    "list_samples": "depth",
+    "list_spans": "depth",
+    "list_tasks": "depth",
+    "list_workers": "depth",
+    "logs": "depth",
 }
 
 

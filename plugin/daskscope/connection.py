@@ -1,9 +1,9 @@
-"""One server, one account: authorised GETs of the HTTP API, its pages and its errors."""
+"""One server, one account: authorised calls of the HTTP API, its pages and its errors."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlencode
@@ -14,6 +14,7 @@ from daskscope import settings
 from daskscope.discovery import PORT, Server, find_server, is_loopback, rendezvous
 from daskscope.errors import (
     DaskscopeError,
+    NotClosable,
     NotFound,
     NotLoggedIn,
     PermissionDenied,
@@ -25,10 +26,15 @@ from daskscope.records import Records
 
 logger = logging.getLogger("daskscope")
 
-PAGE = 100
-"""Records asked for at a time."""
+PAGE, LARGE_PAGE = 100, 1000
+"""Records asked for at a time: large ones, and those of which a cluster has many. The server takes no more."""
 
-_ERRORS: Mapping[int, type[DaskscopeError]] = {401: NotLoggedIn, 403: PermissionDenied, 404: NotFound}
+_ERRORS: Mapping[int, type[DaskscopeError]] = {
+    401: NotLoggedIn,
+    403: PermissionDenied,
+    404: NotFound,
+    409: NotClosable,
+}
 """HTTP status to error; any other that is not 2xx is a ServerError."""
 
 
@@ -80,8 +86,15 @@ class Connection:
 
     def get(self, path: str, query: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON object at a path under `/api/v1`; query parameters that are None are left out."""
+        return self._call("GET", path, params={key: value for key, value in query.items() if value is not None})
+
+    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The JSON object that answers a JSON object posted to a path under `/api/v1`."""
+        return self._call("POST", path, json=dict(body))
+
+    def _call(self, method: str, path: str, **asked: Any) -> dict[str, Any]:
         try:
-            response = self._http.get(path, params={key: value for key, value in query.items() if value is not None})
+            response = self._http.request(method, path, **asked)
         except httpx.TransportError as error:
             raise ServerUnreachable(
                 f"No answer from {self.server.url} ({error or type(error).__name__}). "
@@ -93,20 +106,32 @@ class Connection:
             raise self._error(response)
         return self._object(response)
 
-    def records(self, path: str, query: Mapping[str, Any], limit: int | None, columns: tuple[str, ...], *, page: str
-                ) -> Records:  # fmt: skip
+    def records(self, path: str, query: Mapping[str, Any], limit: int | None, columns: tuple[str, ...], *, page: str,
+                size: int = PAGE) -> Records:  # fmt: skip
         """All records of a list under the account, page after page, or the first `limit` of them."""
-        if limit is not None and limit < 1:
-            raise SettingsError("limit", limit, "1 or more, or None for all")
+        found = [record for answer in self.pages(path, query, limit, size) for record in answer["items"]]
+        return Records(found, columns=columns, url=self.link(page, query))
+
+    def link(self, page: str, query: Mapping[str, Any]) -> str:
+        """The address of a page of the account."""
         link = f"{self.server.url}/{self.account}/{page}"
         shown = {key: value for key, value in query.items() if value is not None}
-        found = Records(columns=columns, url=f"{link}?{urlencode(shown)}" if shown else link)
+        return f"{link}?{urlencode(shown)}" if shown else link
+
+    def pages(
+        self, path: str, query: Mapping[str, Any], limit: int | None, size: int = PAGE
+    ) -> Iterator[dict[str, Any]]:
+        """The answers that hold a list under the account, `size` records each, to its end or with `limit` in all."""
+        if limit is not None and limit < 1:
+            raise SettingsError("limit", limit, "1 or more, or None for all")
         skipped: set[str] = set()
         cursor: str | None = None
-        while limit is None or len(found) < limit:
-            size = PAGE if limit is None else min(PAGE, limit - len(found))
-            answer = self.get(f"/{self.account}{path}", {**query, "limit": size, "cursor": cursor})
-            found.extend(answer["items"])
+        n = 0
+        while limit is None or n < limit:
+            wanted = size if limit is None else min(size, limit - n)
+            answer = self.get(f"/{self.account}{path}", {**query, "limit": wanted, "cursor": cursor})
+            yield answer
+            n += len(answer["items"])
             skipped.update(answer.get("skipped") or ())
             before, cursor = cursor, answer.get("cursor")
             if cursor is None:
@@ -118,7 +143,6 @@ class Connection:
         if skipped:
             names = ", ".join(sorted(skipped))
             logger.warning("Records are missing: the server could not read %d files (%s).", len(skipped), names)
-        return found
 
     def _object(self, response: httpx.Response) -> dict[str, Any]:
         try:

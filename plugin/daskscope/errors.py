@@ -7,6 +7,7 @@ DaskscopeError
 ├── NotLoggedIn                          no token, or one the server does not know
 ├── PermissionDenied                     the token's scope does not allow this
 ├── NotFound (also LookupError)          no such account, cluster or page
+├── NotClosable                          the cluster has ended, or lets nobody close it
 ├── BadMessage (also ValueError)         a message that is not of the format, with the place in it
 │   ├── UnknownVersion                   its version is newer than this server understands
 │   └── TooLarge                         over the limit, before or after decompression
@@ -51,6 +52,10 @@ class PermissionDenied(DaskscopeError):
 
 class NotFound(DaskscopeError, LookupError):
     """HTTP 404: nothing of that name in what this token may see."""
+
+
+class NotClosable(DaskscopeError):
+    """HTTP 409: a cluster that cannot be asked to close, for it has ended or lets nobody close it."""
 
 
 class BadMessage(DaskscopeError, ValueError):

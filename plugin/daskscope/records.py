@@ -13,8 +13,13 @@ SHOWN = 10
 CELL = 60
 """Characters of a cell that a repr shows; a longer one ends in `…`."""
 
-_SIZES = frozenset({"memory", "memory_limit", "peak_memory", "held_bytes", "bytes", "spilled"})
-_TIMES = frozenset({"created", "stopped", "start", "stop", "first", "last", "time", "last_seen", "expires", "revoked"})
+_SIZES = frozenset(
+    {"memory", "memory_limit", "peak_memory", "held_bytes", "bytes", "managed", "unmanaged", "spilled", "gpu_memory"}
+)
+_TIMES = frozenset(
+    {"created", "stopped", "start", "stop", "first", "last", "time", "last_seen", "expires", "revoked"}
+    | {"joined", "left", "enqueued"}
+)
 _NUMBERS = (int, float)
 
 

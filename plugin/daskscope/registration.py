@@ -15,6 +15,7 @@ from distributed.comm.addressing import get_address_host
 
 from daskscope import settings as options
 from daskscope.collect.identity import cluster_uuid
+from daskscope.collect.kind import kind_of
 from daskscope.discovery import Server, find_server, is_loopback
 from daskscope.errors import DaskscopeError, NotOnScheduler
 from daskscope.scheduler_plugin import Starter, start_watch
@@ -135,7 +136,7 @@ def _resolved(settings: Settings, client: Client) -> Settings:
     """Settings as the scheduler needs them: a server and the token for schedulers, or neither."""
     found = find_server(settings)
     if found is None:
-        return settings.but(name=settings.name or _name(client))
+        return _named(settings, client)
     if is_loopback(found.url) and not _is_here(_address(client)):
         logger.warning(
             "daskscope: the server %s is on this machine, where the scheduler at %s cannot reach it: start "
@@ -143,12 +144,17 @@ def _resolved(settings: Settings, client: Client) -> Settings:
             found.url,
             _address(client),
         )
-    return _shipped(settings, found).but(name=settings.name or _name(client))
+    return _named(_shipped(settings, found), client)
 
 
 def _shipped(settings: Settings, found: Server) -> Settings:
     """With the one token that goes along to a scheduler, and no other."""
     return replace(settings, server=found.url, token=found.ingest_token, ingest_token=None)
+
+
+def _named(settings: Settings, client: Client) -> Settings:
+    """With what only the client knows of its cluster."""
+    return settings.but(name=settings.name or _name(client), kind=kind_of(client.cluster))
 
 
 def _name(client: Client) -> str | None:

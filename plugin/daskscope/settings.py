@@ -47,6 +47,10 @@ class Option:
     unit: str
     meaning: str
     parse: Callable[[str, Any], Any]
+    governs: tuple[str, ...] = ()
+    """Tables of the lake, or columns (`table.column`), that stay empty where it is off."""
+    off: Any = None
+    """The value that turns these off."""
 
     @property
     def environment(self) -> str:
@@ -168,10 +172,24 @@ OPTIONS = (
     Option("analytics.disabled", "disabled", False, "", "Report nothing at all.", _switch),
     Option("analytics.interval", "interval_s", "10s", "seconds", "Time between two messages.", _interval),
     Option(
-        "analytics.computation.code.transmit", "code", True, "", "Send the user's code around `compute` calls.", _switch
+        "analytics.computation.code.transmit",
+        "code",
+        True,
+        "",
+        "Send the user's code around `compute` calls.",
+        _switch,
+        governs=("computations.code",),
+        off=False,
     ),
     Option(
-        "analytics.exceptions.transmit", "exceptions", True, "", "Send texts and tracebacks of exceptions.", _switch
+        "analytics.exceptions.transmit",
+        "exceptions",
+        True,
+        "",
+        "Send texts and tracebacks of exceptions.",
+        _switch,
+        governs=("exceptions",),
+        off=False,
     ),
     Option(
         "analytics.events.allow",
@@ -180,6 +198,8 @@ OPTIONS = (
         "topics",
         'Which event topics to send; ["*"] for all, [] for none.',
         _topics,
+        governs=("events",),
+        off=[],
     ),
     Option(
         "analytics.logs.level",
@@ -189,15 +209,31 @@ OPTIONS = (
         "Send log lines of scheduler, workers and nannies from this level on: debug, info, warning, error, critical, "
         "or off.",
         _level,
+        governs=("logs",),
+        off="off",
     ),
     Option(
-        "analytics.profile.transmit", "profile", True, "", "Send what functions workers spend their time in.", _switch
+        "analytics.profile.transmit",
+        "profile",
+        True,
+        "",
+        "Send what functions workers spend their time in.",
+        _switch,
+        governs=("profiles",),
+        off=False,
     ),
     Option(
         "analytics.profile.interval", "profile_interval_s", "60s", "seconds", "Time between two profiles.", _interval
     ),
     Option(
-        "analytics.tasks.transmit", "tasks", False, "", "Send a row for each task: worker, start, duration.", _switch
+        "analytics.tasks.transmit",
+        "tasks",
+        False,
+        "",
+        "Send a row for each task: worker, start, duration.",
+        _switch,
+        governs=("tasks",),
+        off=False,
     ),
     Option(
         "analytics.hardware.transmit",
@@ -207,6 +243,17 @@ OPTIONS = (
         "Send cores and memory of the machines and, on EC2, what its metadata service tells: instance type, region, "
         "zone, spot or not.",
         _switch,
+        governs=(
+            "members.cores",
+            "members.memory_bytes",
+            "members.gpus",
+            "members.provider",
+            "members.instance_type",
+            "members.region",
+            "members.zone",
+            "members.lifecycle",
+        ),
+        off=False,
     ),
     Option(
         "analytics.idle.timeout",

@@ -123,6 +123,120 @@ def event(**changes: Any) -> wire.Event:
     return wire.Event(**values | changes)
 
 
+def span(**changes: Any) -> wire.Span:
+    values: dict[str, Any] = {
+        "id": "5f0c9f2e-0000-4000-8000-000000000001",
+        "name": ["etl"],
+        "enqueued_ms": START_MS,
+        "start_ms": START_MS + 100,
+        "stop_ms": START_MS + 5_000,
+    }
+    return wire.Span(**values | changes)
+
+
+def metrics(*entries: dict[str, Any]) -> wire.Metrics:
+    """One entry per dict of what differs from four seconds on a thread's CPU, in the span of `span`."""
+    plain: dict[str, Any] = {
+        "span": "5f0c9f2e-0000-4000-8000-000000000001",
+        "context": "execute",
+        "prefix": "sum",
+        "activity": "thread-cpu",
+        "unit": "seconds",
+        "value": 4.0,
+    }
+    full = [plain | entry for entry in entries]
+    return wire.Metrics(**{name: [entry[name] for entry in full] for name in plain})
+
+
+def tasks(n: int, **changes: Any) -> wire.Tasks:
+    """`n` tasks of group 0, one a millisecond, on the workers of `message` in turn."""
+    values: dict[str, Any] = {
+        "from_ms": START_MS,
+        "addresses": ["tcp://127.0.0.1:40001", "tcp://127.0.0.1:40002"],
+        "group": [0] * n,
+        "worker": [each % 2 for each in range(n)],
+        "start_ms": list(range(n)),
+        "duration_us": [1_000] * n,
+        "nbytes": [28] * n,
+        "erred": [0] * n,
+    }
+    return wire.Tasks(**values | changes)
+
+
+def environment(**changes: Any) -> wire.Environment:
+    values: dict[str, Any] = {
+        "python": "3.11.7",
+        "python_path": "/opt/conda/bin/python",
+        "os": "Linux",
+        "machine": "x86_64",
+        "packages": {"distributed": "2026.8.0", "numpy": "2.1.0"},
+    }
+    return wire.Environment(**values | changes)
+
+
+def member(**changes: Any) -> wire.Member:
+    values: dict[str, Any] = {
+        "no": 0,
+        "role": "worker",
+        "id": "tcp://127.0.0.1:40001",
+        "name": "w",
+        "host": "127.0.0.1",
+        "joined_ms": START_MS + 500,
+        "n_threads": 2,
+        "memory_limit_bytes": 4 << 30,
+        "agent": "running",
+    }
+    return wire.Member(**values | changes)
+
+
+def death(**changes: Any) -> wire.Death:
+    values: dict[str, Any] = {
+        "no": 0,
+        "at_ms": START_MS + 4_000,
+        "worker": "tcp://127.0.0.1:40001",
+        "name": "w",
+        "host": "127.0.0.1",
+        "expected": False,
+        "reason": "nanny-memory",
+        "memory_bytes": 4_100_000_000,
+        "memory_limit_bytes": 4 << 30,
+        "memory_slope_bytes_s": 80_000_000,
+        "n_processing": 1,
+        "processing": ["clean-1"],
+        "n_results_lost": 7,
+    }
+    return wire.Death(**values | changes)
+
+
+def logs(*entries: dict[str, Any]) -> wire.Logs:
+    """One line per dict of `no`, and of what differs from a worker's warning."""
+    plain: dict[str, Any] = {
+        "at_ms": START_MS + 3_000,
+        "level": 30,
+        "logger": "distributed.worker.memory",
+        "role": "worker",
+        "worker": "tcp://127.0.0.1:40001",
+        "text": "Worker is at 95% memory usage. Pausing.",
+        "dropped": 0,
+    }
+    full = [plain | entry for entry in entries]
+    return wire.Logs(**{name: [entry[name] for entry in full] for name in ("no", *plain)})
+
+
+def profile(**changes: Any) -> wire.Profile:
+    """Two stacks of `sum` tasks, looked at every 10 ms for a minute."""
+    values: dict[str, Any] = {
+        "from_ms": START_MS,
+        "to_ms": START_MS + 60_000,
+        "sample_us": 10_000,
+        "frames": ["main (job.py:1)", "load (job.py:7)", "sum (job.py:9)"],
+        "prefix": ["sum", "sum"],
+        "stack": [[0, 1], [0, 2]],
+        "count": [30, 10],
+    }
+    return wire.Profile(**values | changes)
+
+
 def message(**changes: Any) -> wire.Message:
     """Message `seq` (0) of a cluster at work; the first one carries its identity, as the plugin's does."""
     seq = changes.get("seq", 0)

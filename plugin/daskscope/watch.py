@@ -7,7 +7,6 @@ every task. A reader that fails is left out of the message and counted; the sche
 
 from __future__ import annotations
 
-import logging
 import secrets
 import time
 from collections import Counter, deque
@@ -17,14 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from tornado.ioloop import PeriodicCallback
 
 from daskscope import wire
-from daskscope.collect.computations import ComputationReader
-from daskscope.collect.events import EventReader
-from daskscope.collect.exceptions import ExceptionReader
-from daskscope.collect.groups import GroupReader
-from daskscope.collect.identity import cluster_uuid, read_identity
-from daskscope.collect.totals import TotalsReader
-from daskscope.collect.workers import read_workers
-from daskscope.sender import QUIET_S, Sender
+from daskscope.collect.identity import cluster_uuid
+from daskscope.collect.profiles import merged
+from daskscope.control import Closer
+from daskscope.readers import Readers
+from daskscope.sender import Sender
 from daskscope.settings import Settings
 from daskscope.spool import Spool, folder
 from daskscope.transport import Http, Transport
@@ -35,10 +31,11 @@ if TYPE_CHECKING:
 EXTENSION = "daskscope"
 HISTORY = 20_000
 """Failed tasks and computations that the scheduler may keep from one read to the next, instead of 100."""
+MAX_LAST_MESSAGES = 100
+"""So many messages a closing cluster makes of what is left: a reader that fails must not keep it from closing."""
 MIN_PACE_S, MAX_PACE_S = 1.0, 3600.0
 """Limits of the pace that a server may ask for."""
 
-logger = logging.getLogger("distributed.daskscope")
 T = TypeVar("T")
 
 
@@ -95,17 +92,11 @@ class Watch:
         self._seq = 0
         self._closed = False
         self._interval_s = settings.interval_s
-        self._wants_identity = True
         self._n_lost_before = 0
-        self._failures: Counter[str] = Counter()
-        self._quiet_until = 0.0
-        self._groups = GroupReader(scheduler)
-        self._computations = ComputationReader(scheduler, self._groups, transmit_code=settings.code)
-        self._exceptions = ExceptionReader(scheduler, self._groups, transmit=settings.exceptions)
-        self._events = EventReader(scheduler, settings.events)
-        self._totals = TotalsReader(scheduler)
-        self._latest = wire.Totals()
-        self.sender = Sender(transport, self._heed)
+        self._cpu_s = self._slowest_s = 0.0
+        self.readers = Readers(scheduler, settings)
+        self._closer = Closer(scheduler, settings, now)
+        self.sender = Sender(transport, self._heed, finish=_finish)
         self._timer = PeriodicCallback(self.poll, self._interval_s * 1e3)
 
     def start(self) -> None:
@@ -115,6 +106,8 @@ class Watch:
         scheduler.computations = LongMemory(scheduler.computations, self.poll)
         scheduler.extensions[EXTENSION] = self
         scheduler.handlers[EXTENSION] = self.describe
+        self.readers.start()
+        self._closer.start()
         self.sender.start()
         self._timer.start()
         scheduler.loop.add_callback(self.poll)
@@ -134,8 +127,9 @@ class Watch:
         try:
             self.sender.put(self._message("running", None))
             self._forget()
+            self.readers.attempt("idleness", None, lambda: self._closer.look(self._now()))
         except Exception as error:  # noqa: BLE001  # host first
-            self._complain("message", error)
+            self.readers.complain("message", error)
 
     def _forget(self) -> None:
         """Let Dask's memories be as short as Dask has them, now that they are read: a computation holds its code."""
@@ -150,21 +144,26 @@ class Watch:
         """Called by the scheduler when it closes, after the workers of a LocalCluster are gone. Never raises."""
         if self._closed:
             return
-        try:
-            self._timer.stop()
-            message = self._message("closed", self._why_closed())
-            while self._groups.behind or self._exceptions.behind:  # more than one message takes: this is not the last
-                message.phase, message.reason = "running", None
-                self.sender.put(message)
-                message = self._message("closed", self._why_closed())
+        self._closed = True
+        for step in (self._timer.stop, self._tell_the_rest, self._closer.close, self.readers.close, self.sender.close):
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001  # an exception here would leave the scheduler's comms open
+                self.readers.complain("close", error)
+
+    def _tell_the_rest(self) -> None:
+        reason = self._closer.reason or "closed"
+        message = self._message("closed", reason)
+        for _ in range(MAX_LAST_MESSAGES):
+            if not self.readers.behind:
+                break
+            message.phase, message.reason = "running", None  # more than one message takes: this is not the last
             self.sender.put(message)
-            self._closed = True
-            self.sender.close()
-        except Exception as error:  # noqa: BLE001  # an exception here would leave the scheduler's comms open
-            self._complain("close", error)
+            message = self._message("closed", reason)
+        self.sender.put(message)
 
     def _message(self, phase: Literal["running", "closed"], reason: str | None) -> wire.Message:
-        now_s = self._now()
+        began_s, now_s = time.thread_time(), self._now()
         message = wire.Message(
             v=wire.VERSION,
             cluster=self.cluster,
@@ -177,86 +176,42 @@ class Watch:
             reason=reason,
         )
         self._seq += 1
-        self._fill(message, now_s)
+        self._catch_up()
+        self.readers.fill(message, now_s)
+        message.lost = dict(Counter(dict(self.sender.lost)) + self.readers.lost())
+        spent_s = time.thread_time() - began_s
+        self._cpu_s, self._slowest_s = self._cpu_s + spent_s, max(self._slowest_s, spent_s)
+        message.itself = self._itself()
         return message
 
-    def _fill(self, message: wire.Message, now_s: float) -> None:
-        self._catch_up()
-        if self._wants_identity:
-            self._wants_identity = False
-            message.identity = self._try("identity", None, lambda: read_identity(self._scheduler, self._settings))
-        first_new = self._groups.n_groups
-        self._try("computations", None, self._computations.discover)
-        self._try("groups", None, lambda: self._groups.track_others(first_new))
-        # Before the groups are read, for with that the forgotten ones are let go: a failed task belongs to its group.
-        message.exceptions = self._try("exceptions", message.exceptions, self._exceptions.read)
-        closing = message.phase == "closed"
-        message.groups = self._try("groups", message.groups, lambda: self._groups.read(last=closing))
-        message.computations, message.codes = self._try(
-            "computations", ([], []), lambda: self._computations.read(now_s)
+    def _itself(self) -> wire.Itself:
+        sender = self.sender
+        return wire.Itself(
+            cpu_us=round((self._cpu_s + sender.cpu_s) * 1e6),
+            slowest_us=round(self._slowest_s * 1e6),
+            n_messages=sender.n_delivered,
+            n_bytes=sender.n_delivered_bytes,
+            n_failed_tries=sender.n_failed_tries,
         )
-        message.events = self._try("events", message.events, self._events.read)
-        message.workers = self._try("workers", message.workers, lambda: read_workers(self._scheduler))
-        totals = self._try("totals", self._repeated(), lambda: self._totals.read(message.workers, now_s))
-        totals.n_computations = self._computations.n_computations
-        totals.n_groups, totals.n_tasks = self._groups.n_groups, self._groups.n_tasks
-        totals.action_us = dict(self._groups.action_us)
-        totals.n_tasks_erred = self._exceptions.n_tasks_erred
-        message.totals = self._latest = totals
-        message.lost = self._lost()
-
-    def _repeated(self) -> wire.Totals:
-        """Where gauges cannot be read: running totals as they were, for these never go back."""
-        latest = self._latest
-        return wire.Totals(
-            thread_us=latest.thread_us,
-            peak_memory_bytes=latest.peak_memory_bytes,
-            peak_workers=latest.peak_workers,
-        )
-
-    def _lost(self) -> dict[str, int]:
-        lost = Counter(self.sender.lost)
-        lost["exceptions"] += self._exceptions.lost
-        lost["events"] += self._events.lost
-        lost.update({f"unreadable-{part}": count for part, count in self._failures.items()})
-        return {reason: count for reason, count in lost.items() if count}
 
     def _catch_up(self) -> None:
         """After a lost message, send again whatever in it would not come again by itself."""
         n_lost = self.sender.lost.total()
         if n_lost != self._n_lost_before:
             self._n_lost_before = n_lost
-            self._wants_identity = True
-            self._groups.resend()
-            self._computations.resend()
+            self.readers.resend()
 
     def _heed(self, reply: wire.Reply) -> None:
         """Runs in the sender's thread: it only sets what the next poll reads."""
         if "identity" in reply.wish:
-            self._wants_identity = True
+            self.readers.want_identity()
+        self._closer.heed(reply)
         pace_s = min(max(reply.next_s, MIN_PACE_S), MAX_PACE_S) if reply.next_s else self._settings.interval_s
         if pace_s != self._interval_s:
             self._interval_s = pace_s
             self._timer.callback_time = pace_s * 1e3  # tornado reads it before each round
 
-    def _why_closed(self) -> str:
-        # Dask does not pass the reason on; an idle timeout can be told from the clock.
-        since_s, timeout_s = self._scheduler.idle_since, self._scheduler.idle_timeout
-        idle = since_s and timeout_s and self._now() - since_s >= timeout_s
-        return "idle-timeout-exceeded" if idle else "closed"
 
-    def _try(self, part: str, otherwise: T, read: Callable[[], T]) -> T:
-        try:
-            return read()
-        except Exception as error:  # noqa: BLE001  # one reader's trouble is not the others', and never the scheduler's
-            self._failures[part] += 1
-            self._complain(part, error)
-            return otherwise
-
-    def _complain(self, part: str, error: Exception) -> None:
-        now_s = time.monotonic()
-        if now_s >= self._quiet_until:
-            self._quiet_until = now_s + QUIET_S
-            logger.warning(
-                "daskscope could not read %s, the workload goes on: %s: %s", part, type(error).__name__, error
-            )
+def _finish(message: wire.Message) -> None:
+    """In the sender's thread: what would be long on the scheduler's loop."""
+    message.profiles = merged(message.profiles)

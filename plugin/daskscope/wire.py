@@ -18,9 +18,10 @@ an older server.
 from __future__ import annotations
 
 import json
-from collections.abc import Set
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any, Literal
 
 from daskscope.errors import BadMessage, UnknownVersion
@@ -46,7 +47,7 @@ class Identity:
     dashboard: str | None = None
     started_at_ms: int
     python: str
-    versions: dict[str, str] = field(default_factory=dict[str, str])
+    versions: dict[str, str] = field(default_factory=dict)
     """Package name to version, from `distributed.versions`."""
     platform: str
     kind: str = ""
@@ -56,7 +57,7 @@ class Identity:
     """The interpreter that runs the scheduler."""
     remote_close: bool = True
     """Whether it obeys a `close` among a reply's wishes."""
-    tags: dict[str, str] = field(default_factory=dict[str, str])
+    tags: dict[str, str] = field(default_factory=dict)
     plugin_version: str
 
 
@@ -123,7 +124,7 @@ class Totals:
     """Tasks ever found erred by their own doing (dependents do not count)."""
     thread_us: int = 0
     """Integral of `n_threads` over time: what the cluster offered."""
-    action_us: dict[str, int] = field(default_factory=dict[str, int])
+    action_us: dict[str, int] = field(default_factory=dict)
     """Seconds of workers per action (compute, transfer, disk-read, ...), over all groups: what was used."""
     peak_memory_bytes: int = 0
     peak_workers: int = 0
@@ -133,27 +134,27 @@ class Totals:
 class Workers:
     """One entry per worker in every column; the values of its last heartbeat."""
 
-    address: list[str] = field(default_factory=list[str])
-    name: list[str] = field(default_factory=list[str])
-    status: list[str] = field(default_factory=list[str])
-    n_threads: list[int] = field(default_factory=list[int])
-    memory_limit_mib: list[int] = field(default_factory=list[int])
-    memory_mib: list[int] = field(default_factory=list[int])
-    managed_mib: list[int] = field(default_factory=list[int])
-    spilled_mib: list[int] = field(default_factory=list[int])
-    cpu_pct: list[int] = field(default_factory=list[int])
+    address: list[str] = field(default_factory=list)
+    name: list[str] = field(default_factory=list)
+    status: list[str] = field(default_factory=list)
+    n_threads: list[int] = field(default_factory=list)
+    memory_limit_mib: list[int] = field(default_factory=list)
+    memory_mib: list[int] = field(default_factory=list)
+    managed_mib: list[int] = field(default_factory=list)
+    spilled_mib: list[int] = field(default_factory=list)
+    cpu_pct: list[int] = field(default_factory=list)
     """Of one core: 200 is two cores at full."""
-    executing: list[int] = field(default_factory=list[int])
-    ready: list[int] = field(default_factory=list[int])
-    in_memory: list[int] = field(default_factory=list[int])
-    net_read_kib_s: list[int] = field(default_factory=list[int])
-    net_write_kib_s: list[int] = field(default_factory=list[int])
-    disk_read_kib_s: list[int] = field(default_factory=list[int])
-    disk_write_kib_s: list[int] = field(default_factory=list[int])
-    loop_interval_ms: list[int] = field(default_factory=list[int])
+    executing: list[int] = field(default_factory=list)
+    ready: list[int] = field(default_factory=list)
+    in_memory: list[int] = field(default_factory=list)
+    net_read_kib_s: list[int] = field(default_factory=list)
+    net_write_kib_s: list[int] = field(default_factory=list)
+    disk_read_kib_s: list[int] = field(default_factory=list)
+    disk_write_kib_s: list[int] = field(default_factory=list)
+    loop_interval_ms: list[int] = field(default_factory=list)
     """Mean interval between two ticks of the worker's event loop: 20 is healthy."""
-    gpu_pct: list[int] = field(default_factory=list[int])
-    gpu_memory_mib: list[int] = field(default_factory=list[int])
+    gpu_pct: list[int] = field(default_factory=list)
+    gpu_memory_mib: list[int] = field(default_factory=list)
     """Use and used memory of GPUs; both empty where no worker has one."""
 
 
@@ -161,22 +162,22 @@ class Workers:
 class Groups:
     """Task groups that changed, one entry each in every column: complete snapshots."""
 
-    no: list[int] = field(default_factory=list[int])
+    no: list[int] = field(default_factory=list)
     """Number of this group within the boot; a name may come again, its number does not."""
-    name: list[str] = field(default_factory=list[str])
-    prefix: list[str] = field(default_factory=list[str])
-    computation: list[int | None] = field(default_factory=list[int | None])
-    span: list[str | None] = field(default_factory=list[str | None])
-    start_ms: list[int | None] = field(default_factory=list[int | None])
-    stop_ms: list[int | None] = field(default_factory=list[int | None])
-    n_tasks: list[int] = field(default_factory=list[int])
-    nbytes: list[int] = field(default_factory=list[int])
-    states: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    name: list[str] = field(default_factory=list)
+    prefix: list[str] = field(default_factory=list)
+    computation: list[int | None] = field(default_factory=list)
+    span: list[str | None] = field(default_factory=list)
+    start_ms: list[int | None] = field(default_factory=list)
+    stop_ms: list[int | None] = field(default_factory=list)
+    n_tasks: list[int] = field(default_factory=list)
+    nbytes: list[int] = field(default_factory=list)
+    states: dict[str, list[int]] = field(default_factory=dict)
     """Dask's task states, those that are not 0 for every group of the message."""
-    action_us: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    dependencies: list[list[int]] = field(default_factory=list[list[int]])
+    action_us: dict[str, list[int]] = field(default_factory=dict)
+    dependencies: list[list[int]] = field(default_factory=list)
     """Numbers of the groups that this one depends on."""
-    types: list[list[str]] = field(default_factory=list[list[str]])
+    types: list[list[str]] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -200,7 +201,7 @@ class Computation:
     start_ms: int
     stop_ms: int | None = None
     """None while it runs."""
-    code: list[list[Frame]] = field(default_factory=list[list[Frame]])
+    code: list[list[Frame]] = field(default_factory=list)
     """For each call that led here, its frames, outermost first."""
 
 
@@ -219,7 +220,7 @@ class Span:
 
     id: str
     parent: str | None = None
-    name: list[str] = field(default_factory=list[str])
+    name: list[str] = field(default_factory=list)
     """Its tags from the outermost span in: `["etl", "clean"]`; `["default"]` where the user opened none."""
     enqueued_ms: int
     """When its first graph came."""
@@ -235,17 +236,17 @@ class Span:
 class Metrics:
     """Dask's fine performance metrics that changed, one entry each in every column: running totals."""
 
-    span: list[str | None] = field(default_factory=list[str | None])
+    span: list[str | None] = field(default_factory=list)
     """None for what belongs to no span (`get-data`, `gather-dep`, `memory-monitor`)."""
-    context: list[str] = field(default_factory=list[str])
+    context: list[str] = field(default_factory=list)
     """`execute`, `p2p`, `get-data`, ..."""
-    prefix: list[str] = field(default_factory=list[str])
+    prefix: list[str] = field(default_factory=list)
     """Task prefix in `execute`, where in `p2p`; may be empty."""
-    activity: list[str] = field(default_factory=list[str])
+    activity: list[str] = field(default_factory=list)
     """`thread-cpu`, `thread-noncpu`, `disk-read`, `compress`, `deserialize`, `failed`, `cancelled`, ..."""
-    unit: list[str] = field(default_factory=list[str])
+    unit: list[str] = field(default_factory=list)
     """`seconds`, `bytes`, `count`, or the user's own."""
-    value: list[float] = field(default_factory=list[float])
+    value: list[float] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -257,17 +258,17 @@ class Tasks:
     weight: int = 1
     """Each stands for so many: above a rate, every so-manieth is taken."""
     from_ms: int = 0
-    addresses: list[str] = field(default_factory=list[str])
+    addresses: list[str] = field(default_factory=list)
     """Workers, counted by `worker`."""
-    group: list[int | None] = field(default_factory=list[int | None])
+    group: list[int | None] = field(default_factory=list)
     """Number of the task's group, None if the scheduler had forgotten it."""
-    worker: list[int] = field(default_factory=list[int])
-    start_ms: list[int] = field(default_factory=list[int])
+    worker: list[int] = field(default_factory=list)
+    start_ms: list[int] = field(default_factory=list)
     """Since `from_ms`."""
-    duration_us: list[int] = field(default_factory=list[int])
+    duration_us: list[int] = field(default_factory=list)
     """Of computing, without transfer and disk; rounded to three digits."""
-    nbytes: list[int] = field(default_factory=list[int])
-    erred: list[int] = field(default_factory=list[int])
+    nbytes: list[int] = field(default_factory=list)
+    erred: list[int] = field(default_factory=list)
     """1 for a task that failed."""
 
 
@@ -286,7 +287,7 @@ class ExceptionFamily:
     """The first of the failing tasks."""
     prefix: str
     group: int | None = None
-    workers: list[str] = field(default_factory=list[str])
+    workers: list[str] = field(default_factory=list)
     """Addresses on which it failed, at most 10."""
     first_ms: int
     last_ms: int
@@ -303,7 +304,7 @@ class Environment:
     os: str = ""
     machine: str = ""
     """Architecture: `x86_64`, `arm64`, ..."""
-    packages: dict[str, str] = field(default_factory=dict[str, str])
+    packages: dict[str, str] = field(default_factory=dict)
     """Name to version, those of `distributed.versions`."""
 
 
@@ -314,7 +315,7 @@ class Hardware:
     cores: int = 0
     """As the operating system counts them; 0 if not known."""
     memory_bytes: int = 0
-    gpus: list[str] = field(default_factory=list[str])
+    gpus: list[str] = field(default_factory=list)
     provider: str = ""
     """`aws`, or empty: not in a cloud that we know."""
     instance_type: str = ""
@@ -368,7 +369,7 @@ class Death:
     """How fast its memory grew over its last heartbeats; negative if it shrank."""
     n_processing: int = 0
     """Tasks that it had been given."""
-    processing: list[str] = field(default_factory=list[str])
+    processing: list[str] = field(default_factory=list)
     """Keys of the first 20 of these."""
     n_results_lost: int = 0
     """Results that were nowhere else."""
@@ -378,18 +379,18 @@ class Death:
 class Logs:
     """Lines that the cluster's processes logged, one entry each in every column."""
 
-    no: list[int] = field(default_factory=list[int])
-    at_ms: list[int] = field(default_factory=list[int])
-    level: list[int] = field(default_factory=list[int])
+    no: list[int] = field(default_factory=list)
+    at_ms: list[int] = field(default_factory=list)
+    level: list[int] = field(default_factory=list)
     """As `logging` counts: 30 is WARNING."""
-    logger: list[str] = field(default_factory=list[str])
-    role: list[str] = field(default_factory=list[str])
+    logger: list[str] = field(default_factory=list)
+    role: list[str] = field(default_factory=list)
     """`scheduler`, `worker` or `nanny`."""
-    worker: list[str | None] = field(default_factory=list[str | None])
+    worker: list[str | None] = field(default_factory=list)
     """Address of the worker, also for its nanny's lines; None for the scheduler."""
-    text: list[str] = field(default_factory=list[str])
+    text: list[str] = field(default_factory=list)
     """With the traceback if there is one."""
-    dropped: list[int] = field(default_factory=list[int])
+    dropped: list[int] = field(default_factory=list)
     """Lines of the same process that were dropped before this one, because they came too fast."""
 
 
@@ -403,13 +404,13 @@ class Profile:
     """Workers that were looked at."""
     sample_us: int
     """Time from one look to the next."""
-    frames: list[str] = field(default_factory=list[str])
+    frames: list[str] = field(default_factory=list)
     """`function (file:line)`, counted by `stack`."""
-    prefix: list[str] = field(default_factory=list[str])
+    prefix: list[str] = field(default_factory=list)
     """Task prefix, one for each stack."""
-    stack: list[list[int]] = field(default_factory=list[list[int]])
+    stack: list[list[int]] = field(default_factory=list)
     """Outermost frame first."""
-    count: list[int] = field(default_factory=list[int])
+    count: list[int] = field(default_factory=list)
     cut: int = 0
     """Samples of rare stacks that were left out."""
 
@@ -449,21 +450,21 @@ class Message:
     itself: Itself = field(default_factory=Itself)
     totals: Totals = field(default_factory=Totals)
     workers: Workers = field(default_factory=Workers)
-    members: list[Member] = field(default_factory=list[Member])
-    environments: list[Environment] = field(default_factory=list[Environment])
-    hardware: list[Hardware] = field(default_factory=list[Hardware])
+    members: list[Member] = field(default_factory=list)
+    environments: list[Environment] = field(default_factory=list)
+    hardware: list[Hardware] = field(default_factory=list)
     groups: Groups = field(default_factory=Groups)
-    computations: list[Computation] = field(default_factory=list[Computation])
-    codes: list[Code] = field(default_factory=list[Code])
-    spans: list[Span] = field(default_factory=list[Span])
+    computations: list[Computation] = field(default_factory=list)
+    codes: list[Code] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
     metrics: Metrics = field(default_factory=Metrics)
     tasks: Tasks = field(default_factory=Tasks)
-    exceptions: list[ExceptionFamily] = field(default_factory=list[ExceptionFamily])
-    deaths: list[Death] = field(default_factory=list[Death])
-    events: list[Event] = field(default_factory=list[Event])
+    exceptions: list[ExceptionFamily] = field(default_factory=list)
+    deaths: list[Death] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     logs: Logs = field(default_factory=Logs)
-    profiles: list[Profile] = field(default_factory=list[Profile])
-    lost: dict[str, int] = field(default_factory=dict[str, int])
+    profiles: list[Profile] = field(default_factory=list)
+    lost: dict[str, int] = field(default_factory=dict)
     """Running totals of what was dropped, by reason."""
 
 
@@ -477,7 +478,7 @@ class Reply:
     """Page of the cluster, relative to the server's address."""
     next_s: float | None = None
     """Asked pace; None leaves it to the plugin."""
-    wish: list[str] = field(default_factory=list[str])
+    wish: list[str] = field(default_factory=list)
     """What the server misses (`identity`), or what somebody asked of the cluster (`close`)."""
 
 
@@ -522,15 +523,19 @@ def decode(plain: bytes) -> Message:
     _check_version(message.v)
     if _LONG_NUMBER in plain.translate(_DIGITS):
         _check_integers(message, "$")
-    _check_columns(message.workers, "workers", may_be_empty={"gpu_pct", "gpu_memory_mib"})
+    _check_columns(message.workers, "workers", _GPU)
     _check_columns(message.groups, "groups")
     _check_columns(message.metrics, "metrics")
-    _check_columns(message.tasks, "tasks", apart={"addresses"})
+    _check_columns(message.tasks, "tasks", apart=_ADDRESSES)
     _check_columns(message.logs, "logs")
     for n, profile in enumerate(message.profiles):
-        _check_columns(profile, f"profiles[{n}]", apart={"frames"})
+        _check_columns(profile, f"profiles[{n}]", apart=_FRAMES)
     _check_references(message)
     return message
+
+
+_GPU, _ADDRESSES, _FRAMES = frozenset({"gpu_pct", "gpu_memory_mib"}), frozenset({"addresses"}), frozenset({"frames"})
+"""Columns that may be empty, and lists that are no columns."""
 
 
 @dataclass(slots=True)
@@ -577,21 +582,42 @@ def _check_integers(value: Any, place: str) -> None:
             _check_integers(getattr(value, f.name), f"{place}.{f.name}")
 
 
-def _check_columns(table: Any, where: str, may_be_empty: Set[str] = frozenset(), apart: Set[str] = frozenset()) -> None:
+def _check_columns(
+    table: Any, where: str, may_be_empty: frozenset[str] = frozenset(), apart: frozenset[str] = frozenset()
+) -> None:
     """`apart`: lists that are no columns of the table."""
-    columns: dict[str, list[Any]] = {}
-    for name in table.__slots__:
-        value: Any = getattr(table, name)
-        if isinstance(value, dict):
-            nested: dict[str, list[int]] = value
-            columns |= {f"{name}.{key}": column for key, column in nested.items()}
-        elif isinstance(value, list) and name not in apart and (value or name not in may_be_empty):
-            columns[name] = value
+    found, maps = _columns(type(table), may_be_empty | apart)(table), _map_names(type(table))
+    if not (any(found) or maps or may_be_empty):
+        return  # most tables of most messages are empty
+    lengths = set(map(len, found))
+    for name in maps:
+        lengths.update(map(len, getattr(table, name).values()))
+    lengths |= {len(column) for name in may_be_empty if (column := getattr(table, name))}
+    if len(lengths) == 1:
+        return
+    columns = {name: getattr(table, name) for name in _column_names(type(table)) if name not in apart}
+    for name in maps:
+        columns |= {f"{name}.{key}": column for key, column in getattr(table, name).items()}
     (first, entries), *others = columns.items()
     for name, column in others:
-        if len(column) != len(entries):
+        if len(column) != len(entries) and (column or name not in may_be_empty):
             told = f"Column {name} has {len(column)} entries where {first} has {len(entries)}."
             raise BadMessage(told, f"$.{where}.{name}")
+
+
+@cache
+def _columns(kind: type[Any], apart: frozenset[str]) -> Callable[[Any], tuple[list[Any], ...]]:
+    return attrgetter(*(name for name in _column_names(kind) if name not in apart))
+
+
+@cache
+def _column_names(kind: type[Any]) -> list[str]:
+    return [name for name, default in _defaults(kind) if isinstance(default, list)]
+
+
+@cache
+def _map_names(kind: type[Any]) -> list[str]:
+    return [name for name, default in _defaults(kind) if isinstance(default, dict)]
 
 
 def _check_references(message: Message) -> None:

@@ -16,9 +16,15 @@ Ask = tuple[str, dict[str, str], str | None]
 class ApiServer:
     def __init__(self, answer: Callable[[str, dict[str, str]], Answer]) -> None:
         self.asked: list[Ask] = []
+        self.posted: list[Any] = []
         server = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers.get("Content-Length", 0))
+                server.posted.append(json.loads(self.rfile.read(length)))
+                self.do_GET()
+
             def do_GET(self) -> None:
                 parts = urlsplit(self.path)
                 query = dict(parse_qsl(parts.query))

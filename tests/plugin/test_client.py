@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daskscope
-from daskscope import client, errors
+from daskscope import arguments, client, errors
 from daskscope.connection import PAGE, Connection
 from tests.plugin.api_server import Answer, ApiServer, error
 
@@ -218,7 +218,7 @@ def test_every_error_of_httpx_is_mapped(serve: Any, monkeypatch: pytest.MonkeyPa
         def fail(*_: Any, kind: type[httpx.RequestError] = kind, **__: Any) -> None:
             raise kind("as httpx says")
 
-        monkeypatch.setattr(httpx.Client, "get", fail)
+        monkeypatch.setattr(httpx.Client, "request", fail)
         expected = errors.ServerError if kind in OTHERS else errors.ServerUnreachable
         with pytest.raises(expected, match="as httpx says"), Connection("acme") as connection:
             connection.get("/whoami", {})
@@ -231,7 +231,7 @@ def test_every_error_of_httpx_is_mapped(serve: Any, monkeypatch: pytest.MonkeyPa
     [("7 days", 604800), ("36h", 129600), ("1500 ms", 2), (timedelta(hours=1), 3600), (90, 90), (0.5, 1), (None, None)],
 )
 def test_since(since: Any, seconds: int | None) -> None:
-    assert client._seconds(since) == seconds
+    assert arguments.seconds(since) == seconds
 
 
 @pytest.mark.parametrize(
@@ -239,13 +239,13 @@ def test_since(since: Any, seconds: int | None) -> None:
 )
 def test_a_bad_since_names_what_is_allowed(since: Any) -> None:
     with pytest.raises(errors.SettingsError, match="'7 days'"):
-        client._seconds(since)
+        arguments.seconds(since)
 
 
 @given(st.one_of(st.text(), st.floats(), st.integers(), st.binary()))
 def test_any_since_is_seconds_or_a_settings_error(since: Any) -> None:
     with suppress(errors.SettingsError):
-        seconds = client._seconds(since)
+        seconds = arguments.seconds(since)
         assert seconds is not None
         assert seconds >= 1
 

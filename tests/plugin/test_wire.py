@@ -15,44 +15,10 @@ from hypothesis import strategies as st
 from daskscope import testing, wire
 from daskscope.compression import compress, decompress
 from daskscope.errors import BadMessage, UnknownVersion
+from tests.plugin.messages import messages
 
 MIB = 1 << 20
 
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-ints = st.integers(-(2**63), 2**63 - 1)
-small_dicts = st.dictionaries(texts, ints, max_size=3)
-
-
-def table(kind: type[Any], rows: int, **nested: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Columns of `rows` entries each."""
-    items: dict[str, st.SearchStrategy[Any]] = {}
-    for name, hint in get_type_hints(kind).items():
-        entry = get_args(hint)[0] if get_origin(hint) is list else None
-        items[name] = nested[name] if entry is None else st.lists(st.from_type(entry), min_size=rows, max_size=rows)
-    return st.builds(kind, **items)
-
-
-def columns(rows: int) -> st.SearchStrategy[dict[str, list[int]]]:
-    return st.dictionaries(texts, st.lists(ints, min_size=rows, max_size=rows), max_size=3)
-
-
-st.register_type_strategy(int, ints)
-st.register_type_strategy(str, texts)
-st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
-tables = st.integers(0, 3)
-messages = st.builds(
-    wire.Message,
-    v=st.just(wire.VERSION),
-    workers=tables.flatmap(lambda rows: table(wire.Workers, rows)),
-    groups=tables.flatmap(lambda rows: table(wire.Groups, rows, states=columns(rows), action_us=columns(rows))),
-    computations=st.lists(st.from_type(wire.Computation), max_size=2),
-    codes=st.lists(st.from_type(wire.Code), max_size=2),
-    exceptions=st.lists(st.from_type(wire.ExceptionFamily), max_size=2),
-    events=st.lists(st.from_type(wire.Event), max_size=2),
-    lost=small_dicts,
-    identity=st.none() | st.from_type(wire.Identity),
-    totals=st.from_type(wire.Totals),
-)
 many = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -75,9 +41,23 @@ def full_message() -> wire.Message:
         exceptions=[testing.exception()],
         events=[testing.event(detail="{}")],
         groups=testing.groups({"no": 0, "span": "s", "dependencies": [1]}, {"no": 1}),
-        totals=wire.Totals(n_workers=2, memory_bytes=4, idle_since_ms=5, idle_timeout_us=6, action_us={"compute": 7}),
+        totals=wire.Totals(
+            n_workers=2, memory_bytes=4, idle_since_ms=5, idle_timeout_us=6, action_us={"compute": 7},
+            desired_workers=3, adaptive_minimum=1, adaptive_maximum=9, scheduler_cpu_pct=4, scheduler_loop_ms=20,
+        ),
+        workers=testing.workers(["a", "b"], gpu_pct=[1, 2], gpu_memory_mib=[3, 4]),
+        members=[testing.member(environment=0, hardware=0, left_ms=9)],
+        environments=[testing.environment()],
+        hardware=[wire.Hardware(cores=8, gpus=["T4"], lifecycle="spot")],
+        spans=[testing.span(parent="p", collections="[]")],
+        metrics=testing.metrics({}, {"span": None}),
+        tasks=testing.tasks(3),
+        deaths=[testing.death()],
+        logs=testing.logs({"no": 0}, {"no": 1, "worker": None, "role": "scheduler"}),
+        profiles=[testing.profile(cut=3)],
+        itself=wire.Itself(cpu_us=5, n_messages=2),
         lost={"refused": 1},
-    )
+    )  # fmt: skip
 
 
 def test_defaults_are_left_out() -> None:
@@ -100,7 +80,7 @@ def _objects(value: Any, path: str = "$") -> list[tuple[str, dict[str, Any]]]:
     if isinstance(value, dict):
         found.append((path, value))
         for name, item in value.items():
-            if name not in ("versions", "tags", "action_us", "states", "lost"):
+            if name not in ("versions", "tags", "action_us", "states", "lost", "packages"):
                 found += _objects(item, f"{path}.{name}")
     elif isinstance(value, list):
         for n, item in enumerate(value):
@@ -113,7 +93,9 @@ def test_unknown_fields_are_ignored_at_every_level() -> None:
     tree = json.loads(wire.encode(message))
     places = _objects(tree)
     kinds = {path.partition("[")[0].rpartition(".")[2] for path, _ in places}
-    assert kinds >= {"$", "identity", "totals", "workers", "groups", "computations", "codes", "exceptions", "events"}
+    assert kinds >= {"$", "identity", "totals", "workers", "groups", "computations", "codes", "exceptions", "events",
+                     "itself", "members", "environments", "hardware", "spans", "metrics", "tasks", "deaths", "logs",
+                     "profiles"}  # fmt: skip
     assert "$.computations[0].code[0][0]" in dict(places)
     for _, fields_of in places:
         fields_of["from_the_future"] = {"x": [1, None]}
@@ -145,7 +127,7 @@ def test_every_field_of_a_wrong_type_is_refused_with_its_place() -> None:
         at: Any = tree
         for step in path[:-1]:
             at = at[step]
-        at[path[-1]] = [{"": [[]]}]  # of no field's type
+        at[path[-1]] = [[[]]]  # of no field's type
         with pytest.raises(BadMessage) as caught:
             wire.decode(json.dumps(tree).encode())
         assert str(path[-1]) in caught.value.place, path
@@ -172,13 +154,50 @@ def test_another_version_is_unknown(version: int) -> None:
     assert caught.value.place == "$.v"
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(wire.Workers) if f.name != "address"])
-def test_a_worker_column_of_another_length_is_named(name: str) -> None:
-    message = testing.message()
-    getattr(message.workers, name).append(getattr(message.workers, name)[0])
-    with pytest.raises(BadMessage, match=rf"Column {name} has 3 entries where address has 2") as caught:
+COLUMNS = [
+    *(("workers", f.name) for f in fields(wire.Workers) if f.name != "address"),
+    *(("metrics", f.name) for f in fields(wire.Metrics) if f.name != "span"),
+    *(("logs", f.name) for f in fields(wire.Logs) if f.name != "no"),
+    *(("tasks", name) for name in ("worker", "start_ms", "duration_us", "nbytes", "erred")),
+    *(("profiles", name) for name in ("stack", "count")),
+]
+"""All but the first, which the others are measured by."""
+
+
+@pytest.mark.parametrize(("part", "name"), COLUMNS)
+def test_a_column_of_another_length_is_named(part: str, name: str) -> None:
+    message = full_message()
+    table = message.profiles[0] if part == "profiles" else getattr(message, part)
+    getattr(table, name).append(getattr(table, name)[0])
+    with pytest.raises(BadMessage, match=rf"Column {name} has \d entries where \w+ has \d") as caught:
         wire.decode(wire.encode(message))
-    assert caught.value.place == f"$.workers.{name}"
+    place = "profiles[0]" if part == "profiles" else part
+    assert caught.value.place == f"$.{place}.{name}"
+
+
+def test_only_a_column_that_no_worker_has_may_be_empty() -> None:
+    message = full_message()
+    message.workers.gpu_pct.clear()
+    assert wire.decode(wire.encode(message)) == message
+    message.workers.cpu_pct.clear()
+    with pytest.raises(BadMessage, match="Column cpu_pct has 0 entries where address has 2"):
+        wire.decode(wire.encode(message))
+
+
+@pytest.mark.parametrize(
+    ("place", "changes"),
+    [
+        ("$.tasks.worker", {"tasks": testing.tasks(1, worker=[2])}),
+        ("$.tasks.worker", {"tasks": testing.tasks(1, worker=[-1])}),
+        ("$.profiles[0].stack", {"profiles": [testing.profile(stack=[[0, 1], [3]])]}),
+        ("$.members.environment", {"members": [testing.member(environment=0)]}),
+        ("$.members.hardware", {"members": [testing.member(hardware=1)], "hardware": [wire.Hardware()]}),
+    ],
+)
+def test_a_number_that_counts_in_no_list_is_refused(place: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(BadMessage, match="not within the list") as caught:
+        wire.decode(wire.encode(testing.message(**changes)))
+    assert caught.value.place == place
 
 
 def test_a_nested_column_of_another_length_is_named() -> None:

@@ -22,11 +22,18 @@ from daskscope.errors import (
 )
 
 COMMANDS = {
+    "close": "daskscope.cli.close:close",
     "clusters": "daskscope.cli.lists:clusters",
     "computations": "daskscope.cli.lists:computations",
+    "deaths": "daskscope.cli.inside:deaths",
     "events": "daskscope.cli.lists:events",
     "exceptions": "daskscope.cli.lists:exceptions",
+    "logs": "daskscope.cli.inside:logs",
+    "members": "daskscope.cli.inside:members",
+    "profile": "daskscope.cli.inside:profile",
+    "spans": "daskscope.cli.inside:spans",
     "version": "daskscope.cli.version:version",
+    "workers": "daskscope.cli.inside:workers",
 }
 """The commands of the base install, loaded when they are asked for."""
 

@@ -34,6 +34,8 @@ class Live:
     n_groups: int = 0
     code: tuple[tuple[SourceCode, ...], ...] = ()
     stop_ms: int | None = None
+    open_at_s: float = 0.0
+    """When it was last seen with unfinished tasks."""
     sent: bool = False
 
 
@@ -89,13 +91,15 @@ class ComputationReader:
     def _stop_ms(self, live: Live, now_s: float) -> int | None:
         progress = self._groups.progress[live.no]
         if progress.n_open:
+            live.open_at_s = now_s
             return None
-        if progress.stop_s:
-            return round(progress.stop_s * 1e3)
+        if ended_s := progress.ended_s(live.open_at_s):
+            return round(ended_s * 1e3)
         if live.stop_ms is not None:
             return live.stop_ms
-        # No task of its own succeeded: either all failed, or its tasks went into groups of an earlier computation,
-        # which Dask does not attribute to this one. It has stopped when nothing is left to do.
+        # No task of its own succeeded, or others failed later: Dask knows no end of these. Or its tasks went into
+        # groups of an earlier computation: then Dask attributes them to that one, and to its span. It has stopped
+        # when nothing is left to do.
         return None if not live.n_groups and self._groups.n_active else round(now_s * 1e3)
 
     def _is_over(self, live: Live) -> bool:

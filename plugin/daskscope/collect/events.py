@@ -1,128 +1,126 @@
 """Events: workers that came and went, and the topics that settings allow.
 
-Topics are read by count, never subscribed to: Dask keeps the last 1,000 messages of each, and its counter tells how
-many were missed. Of the topic `all` only workers' coming and going is taken, as counts: its `run-function` messages
-carry pickled user code. Dask 2024.7.0 moved topics into a broker; before, they were two dicts on the scheduler.
+Of the topic `all` only workers' coming and going is told, as counts, unless settings name it or all topics; and never
+`run-function`, which carries pickled user code. What does not fit into one message stays in Dask's own memory until the
+next (see `topics`).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Set
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
 
 from daskscope import wire
+from daskscope.agent import TOPIC as AGENT_TOPIC
+from daskscope.collect.payloads import as_json, as_name
+from daskscope.collect.topics import Place, Topics
 
-if TYPE_CHECKING:
-    from distributed import Scheduler
+MAX_CHARACTERS = 256 << 10
+"""So many characters of detail go into one message, each event counting for ENVELOPE more; the rest waits. A server
+takes 768 kB, compressed, and a scheduler's event loop 10 ms."""
+ENVELOPE = 256
 
-MAX_DETAIL = 4_096
-"""Characters of one event's JSON; a longer one is cut and says so."""
-MAX_ITEMS = 50
-MAX_DEPTH = 5
-
-_WORKERS_CAME_AND_WENT = frozenset({"add-worker", "remove-worker"})
+_CAME_AND_WENT = ("add-worker", "remove-worker")
 
 
 class EventReader:
     """Reads what was logged since it last looked."""
 
-    def __init__(self, scheduler: Scheduler, allowed: Iterable[str]) -> None:
-        self._scheduler = scheduler
-        self._allowed = frozenset(allowed) - {"all"}
-        self._seen: dict[str, int] = {}
-        self._read_before = False
+    def __init__(self, topics: Topics, allowed: Iterable[str]) -> None:
+        self._topics = topics
+        allowed = frozenset(allowed) - {AGENT_TOPIC}
+        self._every = "*" in allowed
+        self._whole_all = self._every or "all" in allowed
+        self._places: dict[Any, Place] = {}
+        names = ["all", *sorted(allowed - {"all", "*"})] if allowed else []
+        for name in [*names, *topics.names()] if self._every else names:
+            self._follow(name)
+        if self._every:
+            topics.follow_every()
         self.n_events = 0
-        self.lost = 0
+        self._n_missed = self._n_unreadable = 0
+        self.behind = False
+        """Whether the last read left events for the next."""
+
+    @property
+    def lost(self) -> Counter[str]:
+        """`events` that Dask had dropped before they could be read, and `unreadable-events`."""
+        places = self._places.items()
+        missed = sum(place.n_missed for name, place in places if name != "all" or self._whole_all)
+        return Counter({"events": self._n_missed + missed, "unreadable-events": self._n_unreadable})
 
     def read(self) -> list[wire.Event]:
-        """New events, oldest first within each topic; the first time, all that Dask still has."""
+        """New events, oldest first within each topic, as many as fit; the first time, what Dask still has."""
+        if self._every:
+            self._follow_all()
         events: list[wire.Event] = []
-        first_time, seen = not self._read_before, self._seen
-        self._read_before, self._seen = True, {}
-        for topic, count, messages in self._topics():
-            # What Dask had dropped before the watch began is not the watch's loss.
-            before = count - len(messages) if first_time else seen.get(topic, 0)
-            fresh = count - before if count >= before else count
-            self._seen[topic] = count
-            kept = min(fresh, len(messages))
-            self.lost += fresh - kept if topic != "all" else 0
-            for at_s, message in islice(messages, len(messages) - kept, None):
-                event = self._event(topic, at_s, message)
-                if event is not None:
-                    events.append(event)
+        self.behind = False
+        room = MAX_CHARACTERS
+        for name, place in list(self._places.items()):
+            if room > 0:
+                room = self._take(place, events, room)
+            if not self._topics.is_read(place):
+                self.behind = True
+                self._places[name] = self._places.pop(name)  # the next read begins with another
+                break
         return events
 
-    def _topics(self) -> Iterator[tuple[str, int, Any]]:
-        """Name, messages ever and messages kept of each topic to read: every worker and client has one of its own, so
-        unless all are wanted, they are looked up by name."""
-        old: Any = self._scheduler
-        broker: Any = getattr(self._scheduler, "_broker", None)
-        known: Any = old.events if broker is None else broker._topics
-        for name in list(known) if "*" in self._allowed else [n for n in ("all", *self._allowed) if n in known]:
-            if broker is None:
-                yield name, old.event_counts[name], known[name]
-            else:
-                yield name, known[name].count, known[name].events
+    def _take(self, place: Place, events: list[wire.Event], room: int) -> int:
+        """Add what is new in one topic; how much room is left."""
+        for at_s, message in self._topics.read(place):
+            event = self._guarded(place.topic, at_s, message)
+            if event is not None:
+                events.append(event)
+                room -= ENVELOPE + len(event.detail)
+                if room <= 0:
+                    break
+        return room
 
-    def _event(self, topic: str, at_s: float, message: Any) -> wire.Event | None:
-        fields: Mapping[Any, Any] = message if isinstance(message, Mapping) else {"message": message}
-        action = _name(fields.get("action", ""))
-        if topic == "all":
-            if action not in _WORKERS_CAME_AND_WENT:
-                return None
-            fields = _counts(fields)
-        elif action == "run-function":
+    def _follow(self, name: Any, *, from_start: bool = False) -> None:
+        if name not in self._places and name != AGENT_TOPIC:
+            self._places[name] = self._topics.follow(name, from_start=from_start)
+
+    def _follow_all(self) -> None:
+        """Follow topics that are new, and let go of those that Dask has forgotten."""
+        names = self._topics.names()
+        for name in names:
+            self._follow(name, from_start=True)
+        for name in self._places.keys() - names:
+            place = self._places.pop(name)
+            self._topics.leave(place)
+            self._n_missed += place.n_missed
+
+    def _guarded(self, topic: Any, at_s: float, message: Any) -> wire.Event | None:
+        try:
+            return self._event(topic, at_s, message)
+        except Exception:  # noqa: BLE001  # whatever somebody logged: that one is left out
+            self._n_unreadable += 1
             return None
+
+    def _event(self, topic: Any, at_s: float, message: Any) -> wire.Event | None:
+        fields: Mapping[Any, Any] = message if isinstance(message, Mapping) else {"message": message}
+        action = fields.get("action", "")
+        if action == "run-function" or (topic == "all" and not self._whole_all and action not in _CAME_AND_WENT):
+            return None
+        if topic == "all":
+            fields = _counts(fields)
         rest = {key: value for key, value in fields.items() if key not in ("action", "worker")}
         worker = fields.get("worker")
-        self.n_events += 1
-        return wire.Event(
-            no=self.n_events - 1,
+        event = wire.Event(
+            no=self.n_events,
             at_ms=round(at_s * 1e3),
-            topic=topic,
-            action=action,
+            topic=as_name(topic),
+            action=as_name(action),
             worker=worker if isinstance(worker, str) else None,
-            detail=_json(rest) if rest else "",
+            detail=as_json(rest) if rest else "",
         )
+        self.n_events += 1
+        return event
 
 
 def _counts(fields: Mapping[Any, Any]) -> dict[str, Any]:
     """The message without the names of tasks: how many there were."""
     lists = {key: len(value) for key, value in fields.items() if isinstance(value, (list, tuple, Set, Mapping))}
-    plain = {key: value for key, value in fields.items() if isinstance(value, (str, int, float, bool))}
-    return {**plain, **lists}
-
-
-def _json(value: object) -> str:
-    text = json.dumps(_plain(value, 0), ensure_ascii=False)
-    if len(text) <= MAX_DETAIL:
-        return text
-    return json.dumps({"cut_characters": len(text) - MAX_DETAIL, "start": text[:MAX_DETAIL]}, ensure_ascii=False)
-
-
-def _plain(value: object, depth: int) -> Any:
-    """JSON types only. Of anything else the type's name is taken and never its `repr`, which is the user's code."""
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, int):
-        return value if value.bit_length() < 64 else f"<an integer of {value.bit_length()} bits>"
-    if isinstance(value, float):
-        return value if value - value == 0 else str(value)  # JSON has no infinity and no NaN
-    if depth >= MAX_DEPTH:
-        return "..."
-    if isinstance(value, Mapping):
-        pairs = {_name(key): _plain(item, depth + 1) for key, item in islice(value.items(), MAX_ITEMS)}
-        return pairs if len(value) <= MAX_ITEMS else {**pairs, "...": f"{len(value) - MAX_ITEMS} more"}
-    if isinstance(value, (list, tuple, Set)):
-        items = [_plain(item, depth + 1) for item in islice(value, MAX_ITEMS)]
-        return items if len(value) <= MAX_ITEMS else [*items, f"... {len(value) - MAX_ITEMS} more"]
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return f"<{len(value)} bytes>"
-    return f"<{type(value).__qualname__}>"
-
-
-def _name(value: object) -> str:
-    """A text for what may be a key or an action: tuples are keys of tasks."""
-    return value if isinstance(value, str) else str(_plain(value, MAX_DEPTH - 2))
+    texts = {key: value for key, value in fields.items() if isinstance(value, (str, int, float, bool))}
+    return {**texts, **lists}

@@ -1,21 +1,26 @@
 """Failed tasks, alike ones together.
 
 `Scheduler.erred_tasks` has every task that failed by its own doing, youngest first; it keeps 100, so the watch puts a
-longer deque in its place. A task whose text is empty was failed by the scheduler itself (KilledWorker, no valid
-worker): the reason is then in the task's exception, which the scheduler pickled.
+longer deque in its place. A task with neither text nor traceback was failed by the scheduler itself (KilledWorker, no
+valid worker): the reason is then in the task's exception, which the scheduler pickled. Dependents of a failed task are
+not told, nor what a retry healed. Failures of Dask's own (see `failures`) are numbered along with them.
 """
 
 from __future__ import annotations
 
 import pickle
-import re
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from dask.utils import key_split
 
 from daskscope import wire
+from daskscope.collect.failures import Failure
 from daskscope.collect.groups import GroupReader
+from daskscope.collect.payloads import exception_type
 
 if TYPE_CHECKING:
     from distributed import Scheduler
@@ -29,8 +34,11 @@ MAX_TEXT = 10_000
 """Characters of a text or traceback, as Dask's own `distributed.admin.max-error-length`; a longer one is marked as
 cut."""
 MAX_WORKERS = 10
+NO_TEXT = "Exception: Dask kept no text of this failure"
 
-_TYPE = re.compile(r"[A-Za-z_][\w.]*")
+_MADE_BY_SCHEDULER = (b"KilledWorker", b"NoValidWorkerError", b"NoWorkerError")
+
+Origin = Literal["user", "scheduler", "dask"]
 
 
 class ExceptionReader:
@@ -39,38 +47,66 @@ class ExceptionReader:
     def __init__(self, scheduler: Scheduler, groups: GroupReader, *, transmit: bool) -> None:
         self._scheduler, self._groups, self._transmit = scheduler, groups, transmit
         self._youngest: ErredTask | None = None
-        self._waiting: dict[tuple[str, int | None, str, str], wire.ExceptionFamily] = {}
+        self._waiting: dict[Hashable, wire.ExceptionFamily] = {}
+        self._reasons: dict[Hashable, tuple[str, str]] = {}
         self.n_rows = 0
         self.n_tasks_erred = 0
-        self.lost = 0
-        """Failed tasks of which no text was sent: they came faster than the deque holds, or in too many families."""
+        self.lost: Counter[str] = Counter()
+        """`exceptions`: failures of which no text was sent, for they came faster than the deque holds, or in too many
+        families; `unreadable-exceptions`."""
 
     @property
     def behind(self) -> bool:
         """Whether the last read left families for the next."""
         return bool(self._waiting)
 
-    def read(self) -> list[wire.ExceptionFamily]:
-        """Families of tasks that failed since the last call, as many as fit; `behind` tells of more."""
+    def read(self, failures: Iterable[Failure] = ()) -> list[wire.ExceptionFamily]:
+        """Families of tasks that failed since the last call, and of Dask's own `failures`, as many as fit; `behind`
+        tells of more."""
         fresh = self._fresh()
         self.n_tasks_erred += len(fresh)
         if not self._transmit:
             return []
-        families = self._waiting
+        self._reasons.clear()
         for erred in reversed(fresh):
-            text = alike = erred.exception_text
-            if not text:
-                text = self._reason(erred)
-                alike = text.replace(str(erred.key), "")  # Dask names the task in its own errors
-            prefix, group = key_split(erred.key), self._groups.number(erred.key)
-            kind = (prefix, group, alike, erred.traceback_text)
-            if kind in families:
-                _add(families[kind], erred)
-            elif len(families) < MAX_WAITING:
-                families[kind] = self._family(erred, prefix, group, text)
-            else:
-                self.lost += 1
-        return [families.pop(kind) for kind in list(islice(families, MAX_FAMILIES))]
+            try:
+                self._file_task(erred)
+            except Exception:  # noqa: BLE001  # one task's trouble is not the others'
+                self.lost["unreadable-exceptions"] += 1
+        for failure in failures:
+            # The first line tells what failed; the others, the story of one task.
+            alike = ("dask", failure.type, failure.prefix, failure.text.partition("\n")[0])
+            self._file(alike, failure.at_s, failure.workers, partial(_of_dask, failure))
+        families = self._waiting
+        return [families.pop(alike) for alike in list(islice(families, MAX_FAMILIES))]
+
+    def _file_task(self, erred: ErredTask) -> None:
+        prefix, group = key_split(erred.key), self._groups.number(erred.key)
+        text = same = erred.exception_text
+        by_scheduler = not text and not erred.traceback_text
+        if by_scheduler:
+            text, same = self._reason(erred, prefix, group)
+        alike = (prefix, group, same, erred.traceback_text)
+        origin = "scheduler" if by_scheduler else "user"
+        text = text or NO_TEXT
+        self._file(alike, erred.timestamp, erred.erred_on, partial(_of_task, erred, origin, text, prefix, group))
+
+    def _file(
+        self, alike: Hashable, at_s: float, workers: Collection[str], begin: Callable[[int, int], wire.ExceptionFamily]
+    ) -> None:
+        """Add one failure to its family, or `begin` one with its number and time."""
+        at_ms = round(at_s * 1e3)
+        family = self._waiting.get(alike)
+        if family is None and len(self._waiting) >= MAX_WAITING:
+            self.lost["exceptions"] += 1
+            return
+        if family is None:
+            family = self._waiting[alike] = begin(self.n_rows, at_ms)
+            self.n_rows += 1
+        family.count += 1
+        family.first_ms, family.last_ms = min(family.first_ms, at_ms), max(family.last_ms, at_ms)
+        if len(family.workers) < MAX_WORKERS:
+            family.workers = sorted({*family.workers, *workers})[:MAX_WORKERS]
 
     def _fresh(self) -> list[ErredTask]:
         fresh: list[ErredTask] = []
@@ -83,45 +119,59 @@ class ExceptionReader:
             if self._youngest is not None and len(known) == known.maxlen:
                 # The last one seen has fallen out, so others may have too; how many, the prefixes' counters would know
                 # but for the dependents that they count as well. One is what is certain.
-                self.lost += 1
+                self.lost["exceptions"] += 1
         if fresh:
             self._youngest = fresh[0]
         return fresh
 
-    def _family(self, erred: ErredTask, prefix: str, group: int | None, text: str) -> wire.ExceptionFamily:
-        type_name = _TYPE.match(text)
-        at_ms = round(erred.timestamp * 1e3)
-        self.n_rows += 1
-        return wire.ExceptionFamily(
-            no=self.n_rows - 1,
-            type=type_name[0] if type_name else "Exception",
-            text=_cut(text),
-            traceback=_cut(erred.traceback_text),
-            key=_cut(str(erred.key)),
-            prefix=prefix,
-            group=group,
-            workers=sorted(erred.erred_on)[:MAX_WORKERS],
-            first_ms=at_ms,
-            last_ms=at_ms,
-            count=1,
-        )
-
-    def _reason(self, erred: ErredTask) -> str:
-        """Why the scheduler failed a task. Only its own pickles are opened: a task that a worker failed has a text."""
+    def _reason(self, erred: ErredTask, prefix: str, group: int | None) -> tuple[str, str]:
+        """Why the scheduler failed a task, and the same without the task's name. Only its own pickles are opened: a
+        task that a worker failed has a text or a traceback."""
         task = self._scheduler.tasks.get(erred.key)
         pickled = getattr(task, "exception", None)
         if not isinstance(pickled, bytes):
-            return "Exception: Dask kept no text of this failure"
-        error = pickle.loads(pickled)  # noqa: S301  # made by this very process
-        return f"{type(error).__name__}: {error}"
+            return NO_TEXT, NO_TEXT
+        # Of 10,000 tasks that one worker took along, one is opened: that takes 20 us.
+        kind = tuple(name in pickled for name in _MADE_BY_SCHEDULER)
+        place = (prefix, group, frozenset(erred.erred_on), kind) if any(kind) else erred.key
+        if place not in self._reasons:
+            error = pickle.loads(pickled)  # noqa: S301  # made by this very process
+            text = f"{type(error).__name__}: {error}"
+            self._reasons[place] = text, text.replace(str(erred.key), "")
+        return self._reasons[place]
 
 
-def _add(family: wire.ExceptionFamily, erred: ErredTask) -> None:
-    at_ms = round(erred.timestamp * 1e3)
-    family.count += 1
-    family.first_ms, family.last_ms = min(family.first_ms, at_ms), max(family.last_ms, at_ms)
-    if len(family.workers) < MAX_WORKERS:
-        family.workers = sorted({*family.workers, *erred.erred_on})[:MAX_WORKERS]
+def _of_task(
+    erred: ErredTask, origin: Origin, text: str, prefix: str, group: int | None, no: int, at_ms: int
+) -> wire.ExceptionFamily:
+    return wire.ExceptionFamily(
+        no=no,
+        origin=origin,
+        type=exception_type(text),
+        text=_cut(text),
+        traceback=_cut(erred.traceback_text),
+        key=_cut(str(erred.key)),
+        prefix=prefix,
+        group=group,
+        first_ms=at_ms,
+        last_ms=at_ms,
+        count=0,
+    )
+
+
+def _of_dask(failure: Failure, no: int, at_ms: int) -> wire.ExceptionFamily:
+    return wire.ExceptionFamily(
+        no=no,
+        origin="dask",
+        type=failure.type,
+        text=_cut(failure.text),
+        traceback=_cut(failure.traceback),
+        key=failure.key,
+        prefix=failure.prefix,
+        first_ms=at_ms,
+        last_ms=at_ms,
+        count=0,
+    )
 
 
 def _cut(text: str) -> str:

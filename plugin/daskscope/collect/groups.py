@@ -11,11 +11,11 @@ when the scheduler forgets it meanwhile, and the running totals catch up.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count, islice
-from operator import itemgetter
+from itertools import count, islice, repeat
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from distributed.utils import key_split_group
@@ -42,15 +42,16 @@ T = TypeVar("T")
 _STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
 _counts = itemgetter(*_STATES)
 _unfinished = itemgetter("waiting", "no-worker", "queued", "processing")
+_span = attrgetter("span_id")
 
 
 class Tracked:
     """What is remembered of a group between two reads."""
 
-    __slots__ = ("action_us", "computation", "done", "n_tasks", "no", "seen")
+    __slots__ = ("action_us", "computation", "done", "n_tasks", "no", "seen", "span")
 
-    def __init__(self, no: int, computation: int | None) -> None:
-        self.no, self.computation = no, computation
+    def __init__(self, no: int, computation: int | None, span: str | None) -> None:
+        self.no, self.computation, self.span = no, computation, span
         self.seen: tuple[Any, ...] = ()
         self.done = False
         self.n_tasks = 0
@@ -59,14 +60,33 @@ class Tracked:
 
 @dataclass(slots=True)
 class Progress:
-    """How far the groups of one computation are."""
+    """How far the groups of one computation or span are."""
 
     n_open: int = 0
     """Groups with tasks that have not come to an end."""
     n_followed: int = 0
     """Groups that may still change."""
+    start_s: float = 0.0
     stop_s: float = 0.0
-    """Latest end of a task, epoch seconds; 0 if none succeeded."""
+    """First start and latest end of a task, epoch seconds; 0 if none succeeded: Dask counts no others."""
+    erred: bool = False
+    """Whether any task failed, so that the end may be later than `stop_s`."""
+
+    def grow(self, n_followed: int, n_open: int | None = None) -> None:
+        """So many groups more; all of them with unfinished tasks unless told otherwise."""
+        self.n_followed += n_followed
+        self.n_open += n_followed if n_open is None else n_open
+
+    def add(self, start_s: float, stop_s: float, erred: bool) -> None:
+        """What was read of a group, or of a span within this one."""
+        if start_s and (start_s < self.start_s or not self.start_s):
+            self.start_s = start_s
+        self.stop_s = max(self.stop_s, stop_s)
+        self.erred = self.erred or erred
+
+    def ended_s(self, open_at_s: float) -> float:
+        """When the last task ended, given when there were unfinished ones; 0 where Dask does not tell."""
+        return 0.0 if self.erred and self.stop_s < open_at_s else self.stop_s
 
 
 class GroupReader:
@@ -77,7 +97,7 @@ class GroupReader:
         self._numbers: dict[TaskGroup, int] = {}
         self._named: dict[str, TaskGroup] = {}
         # Each group that is followed stands in one of these three.
-        self._unread: dict[TaskGroup, int | None] = {}
+        self._unread: dict[TaskGroup, tuple[int | None, str | None]] = {}
         self._active: deque[tuple[TaskGroup, Tracked]] = deque()
         self._settled: deque[tuple[TaskGroup, Tracked]] = deque()
         self.behind = False
@@ -86,6 +106,11 @@ class GroupReader:
         self.n_tasks = 0
         self.action_us: dict[str, int] = {}
         self.progress: defaultdict[int, Progress] = defaultdict(Progress)
+        """By number of the computation. Who reads computations takes out what is over."""
+        self.spans: defaultdict[str, Progress] = defaultdict(Progress)
+        """By id of the span, of its own groups. Who reads spans takes out what is over, and `touched`."""
+        self.touched: dict[str, None] = {}
+        """Spans whose progress may be another than it was."""
 
     @property
     def n_active(self) -> int:
@@ -97,17 +122,24 @@ class GroupReader:
         group = self._named.get(key_split_group(key)) if task is None else task.group
         return None if group is None else self._numbers.get(group)
 
+    def number_of(self, group: TaskGroup) -> int | None:
+        """Number of a group that is followed."""
+        return self._numbers.get(group)
+
     def track(self, groups: Iterable[TaskGroup], computation: int | None) -> None:
         """Follow groups from now on; one that is followed already keeps its number and computation."""
         fresh = [group for group in groups if group not in self._numbers]
         self._numbers.update(zip(fresh, count(self.n_groups)))
         self._named.update(zip([group.name for group in fresh], fresh, strict=True))
-        self._unread.update(dict.fromkeys(fresh, computation))
+        spans = [*map(_span, fresh)]
+        self._unread.update(zip(fresh, zip(repeat(computation), spans), strict=False))
         self.n_groups += len(fresh)
         if computation is not None:
-            progress = self.progress[computation]
-            progress.n_open += len(fresh)
-            progress.n_followed += len(fresh)
+            self.progress[computation].grow(len(fresh))
+        for span, n_groups in Counter(spans).items():
+            if span is not None:
+                self.spans[span].grow(n_groups)
+                self.touched[span] = None
 
     def track_others(self, first_new: int) -> None:
         """Follow young groups that no computation made; the walk ends at the first that was known before
@@ -134,7 +166,7 @@ class GroupReader:
         self.behind = False
         room = min(max(SNAPSHOTS_PER_READ, len(self._unread) // 10), MAX_SNAPSHOTS)
         fresh = [(group, self._unread.pop(group)) for group in list(islice(self._unread, room))]
-        changed = [(group, Tracked(self._numbers[group], computation), _look(group)) for group, computation in fresh]
+        changed = [(group, Tracked(self._numbers[group], *owners), _look(group)) for group, owners in fresh]
         alive = self._scheduler.task_groups.get
         for queue, limit in (self._active, ACTIVE_PER_READ), (self._settled, SETTLED_PER_READ):
             for followed in _first(queue, len(queue) if last else limit):
@@ -165,11 +197,21 @@ class GroupReader:
                 grown_us = spent_us - tracked.action_us.get(action, 0)
                 self.action_us[action] = self.action_us.get(action, 0) + grown_us
             tracked.action_us = action_us
-        if tracked.computation is not None:
-            progress = self.progress[tracked.computation]
+        if tracked.span is None and group.span_id is not None:  # scattered, and then part of a graph
+            tracked.span = group.span_id
+            self.spans[tracked.span].grow(1, n_open=not tracked.done)
+        for progress in self._progresses(tracked):
             progress.n_open += tracked.done - done
-            progress.stop_s = max(progress.stop_s, group.stop)
+            progress.add(group.start, group.stop, group.states["erred"] > 0)
         tracked.seen, tracked.n_tasks, tracked.done = seen, n_tasks, done
+
+    def _progresses(self, tracked: Tracked) -> Iterator[Progress]:
+        """What a change of this group changes."""
+        if tracked.computation is not None:
+            yield self.progress[tracked.computation]
+        if tracked.span is not None:
+            self.touched[tracked.span] = None
+            yield self.spans[tracked.span]
 
     def _keep(self, group: TaskGroup, tracked: Tracked) -> None:
         """Put a group that was just read where the next reads find it."""
@@ -180,10 +222,8 @@ class GroupReader:
         del self._numbers[group]
         if self._named.get(group.name) is group:
             del self._named[group.name]
-        if tracked.computation is not None:
-            progress = self.progress[tracked.computation]
-            progress.n_open -= not tracked.done
-            progress.n_followed -= 1
+        for progress in self._progresses(tracked):
+            progress.grow(-1, n_open=-(not tracked.done))
 
     def _columns(self, groups: list[TaskGroup], tracked: list[Tracked]) -> wire.Groups:
         numbers = self._numbers

@@ -10,6 +10,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from daskscope import __version__, wire
+from daskscope.collect.kind import kind_here
 from daskscope.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,8 +40,11 @@ def read_identity(scheduler: Scheduler, settings: Settings) -> wire.Identity:
         dashboard=_dashboard(scheduler),
         started_at_ms=round(scheduler.time_started * 1e3),
         python=platform.python_version(),
-        versions=_versions(),
+        versions=read_packages(),
         platform=f"{platform.system()} {platform.release()} {platform.machine()}",
+        kind=settings.kind or kind_here(scheduler),
+        python_path=sys.executable or "",
+        remote_close=settings.remote_close,
         tags=settings.tags,
         plugin_version=__version__,
     )
@@ -53,7 +57,8 @@ def _user() -> str:
         return "unknown"
 
 
-def _versions() -> dict[str, str]:
+def read_packages() -> dict[str, str]:
+    """Name to version of those PACKAGES that are installed here."""
     # A package that was imported answers at once; the others are looked up on disk.
     found: dict[str, str] = {}
     for package in PACKAGES:

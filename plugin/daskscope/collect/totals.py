@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from daskscope import wire
+from daskscope.collect.adaptive import AdaptiveReader
 
 if TYPE_CHECKING:
     from distributed import Scheduler
@@ -19,12 +21,19 @@ class TotalsReader:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
+        self._adaptive = AdaptiveReader(scheduler)
+        self._ticks: tuple[float, int] | None = None
         self._n_changes = 0
         self._n_threads = 0
         self._until_s: float | None = None
         self._thread_s = 0.0
         self._peak_memory_bytes = 0
         self._peak_workers = 0
+
+    @property
+    def lost(self) -> Counter[str]:
+        """`unreadable-adaptive`."""
+        return self._adaptive.lost
 
     def read(self, workers: wire.Workers, now_s: float) -> wire.Totals:
         scheduler = self._scheduler
@@ -48,6 +57,7 @@ class TotalsReader:
         self._peak_workers = max(self._peak_workers, n_workers)
         timeout_s = scheduler.idle_timeout
         idle_since = scheduler.idle_since
+        adaptive = self._adaptive.read(now_s)
         return wire.Totals(
             n_workers=n_workers,
             n_threads=sum(workers.n_threads),
@@ -65,10 +75,29 @@ class TotalsReader:
             held_bytes=held_bytes,
             idle_since_ms=round(idle_since * 1e3) if idle_since else None,
             idle_timeout_us=round(timeout_s * 1e6) if timeout_s else None,
+            desired_workers=adaptive.desired,
+            adaptive_minimum=adaptive.minimum,
+            adaptive_maximum=adaptive.maximum,
+            scheduler_cpu_pct=self._measured("cpu"),
+            scheduler_memory_bytes=self._measured("memory"),
+            scheduler_loop_ms=self._loop_ms(now_s),
             thread_us=round(self._integrate(now_s) * 1e6),
             peak_memory_bytes=self._peak_memory_bytes,
             peak_workers=self._peak_workers,
         )
+
+    def _measured(self, quantity: str) -> int:
+        """What the scheduler's own monitor measured last; 0 if it does not."""
+        values: Any = self._scheduler.monitor.quantities.get(quantity)
+        return round(values[-1]) if values else 0
+
+    def _loop_ms(self, now_s: float) -> int:
+        """Mean time between two ticks of the event loop since the last call; what Dask has measured, the first time."""
+        n_ticks = self._scheduler._tick_counter
+        before, self._ticks = self._ticks, (now_s, n_ticks)
+        if before is None or now_s <= before[0]:  # the clock may be set back
+            return round(self._scheduler._tick_interval_observed * 1e3)
+        return round((now_s - before[0]) / max(n_ticks - before[1], 1) * 1e3)
 
     def _integrate(self, now_s: float) -> float:
         """Thread-seconds offered since the scheduler started, from Dask's own history of changes: O(new changes)."""

@@ -145,7 +145,7 @@ async def test_after_resend_code_and_live_computations_are_told_again(cluster: C
     look = await look_at(cluster.scheduler)
     await cluster.client.submit(inc, 1)
     first = look()
-    look.watch._computations.resend()
+    look.watch.readers._computations.resend()
     again = look()
     assert (again.computations, again.codes) == (first.computations, first.codes)
     assert again.codes
@@ -168,6 +168,6 @@ async def test_memory_of_known_code_is_bounded(cluster: Cluster, monkeypatch: py
     await cluster.client.submit(inc, 1)
     await cluster.client.submit(inc, 2)
     message = look()
-    assert len(look.watch._computations._known_codes) == 1
+    assert len(look.watch.readers._computations._known_codes) == 1
     hashes = {frame.code for c in message.computations for call in c.code for frame in call}
     assert hashes == {code.hash for code in message.codes}

@@ -1,16 +1,22 @@
 """Events of a real scheduler: what is allowed, counted when it overflows, and never a line of the user's own code."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
 
 import dask.config
 import pytest
-from distributed import Worker
+from distributed import Worker, get_worker, wait
+from distributed import print as print_of_dask
+from distributed import warn as warn_of_dask
 
 from daskscope import wire
-from daskscope.collect.events import MAX_DETAIL, EventReader
-from tests.plugin.rig import Cluster, inc, look_at, until
+from daskscope.agent import TOPIC as AGENT_TOPIC
+from daskscope.collect.events import EventReader
+from daskscope.collect.payloads import MAX_DETAIL
+from daskscope.collect.topics import Topics
+from tests.plugin.rig import Cluster, inc, look_at, running, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -36,21 +42,33 @@ class Hostile:
 
 
 async def test_workers_coming_and_going_are_told_with_counts_and_without_keys(cluster: Cluster) -> None:
-    reader = EventReader(cluster.scheduler, [])
+    reader = EventReader(Topics(cluster.scheduler), ["mine"])
     (came,) = reader.read()
     address = cluster.workers[0].address
     assert (came.no, came.topic, came.action, came.worker) == (0, "all", "add-worker", address)
     async with Worker(cluster.scheduler.address, nthreads=1, name="brief", dashboard=False) as brief:
-        kept = await cluster.client.scatter({"secret-key-name": 1}, workers=[brief.address])
+        held = cluster.client.submit(asyncio.sleep, 60, key="secret-key-name", workers=[brief.address])
+        await until(lambda: cluster.scheduler.workers[brief.address].processing)
     await until(lambda: len(cluster.scheduler.workers) == 1)
     came, went = reader.read()
     assert (came.action, went.action, went.worker) == ("add-worker", "remove-worker", brief.address)
     detail = json.loads(went.detail)
-    assert detail["lost-scattered-tasks"] == 1
+    assert detail["processing-tasks"] == 1
     assert "secret-key-name" not in went.detail
     assert went.at_ms >= came.at_ms
     assert reader.read() == []
-    del kept
+    del held
+
+
+async def test_nothing_allowed_nothing_told(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler, events=())
+    await cluster.client.log_event("mine", {"action": "saved"})
+    await cluster.workers[0].close()
+    await until(lambda: not cluster.scheduler.workers)
+    message = look()
+    assert message.events == []
+    assert message.lost == {}
+    assert len(message.deaths) == 1, "which tells the same, and more"
 
 
 async def test_only_allowed_topics_are_told(cluster: Cluster) -> None:
@@ -78,44 +96,168 @@ async def test_run_function_is_not_told_under_any_topic(cluster: Cluster) -> Non
     assert look().events == []
 
 
-async def test_an_overflown_topic_counts_what_was_lost() -> None:
-    from tests.plugin.rig import running
+def steps(events: list[wire.Event]) -> list[int]:
+    return [json.loads(event.detail)["n"] for event in events if event.action == "step"]
 
+
+def log_events(topic: str, first: int, last: int) -> None:
+    for n in range(first, last):
+        get_worker().log_event(topic, {"action": "step", "n": n})
+
+
+async def test_3000_events_of_a_worker_3000_of_a_client_and_3000_of_the_scheduler_all_arrive_once(
+    cluster: Cluster,
+) -> None:
+    look = await look_at(cluster.scheduler, events=("of-worker", "of-client", "of-scheduler"))
+    logged = cluster.client.submit(log_events, "of-worker", 0, 3000)
+    for n in range(3000):
+        await cluster.client.log_event("of-client", {"action": "step", "n": n})
+        cluster.scheduler.log_event("of-scheduler", {"action": "step", "n": n})
+    await wait(logged)
+    topics = look.watch.readers._topics
+    await until(lambda: topics._find("of-worker") and topics._find("of-worker")[0] == 3000)  # type: ignore[index]
+    messages = [look()]
+    while look.watch.readers._events.behind:
+        messages.append(look())
+    events = [event for message in messages for event in message.events]
+    for topic in ("of-worker", "of-client", "of-scheduler"):
+        assert steps(of_topic(events, topic)) == list(range(3000))
+    assert {event.worker for event in of_topic(events, "of-worker")} == {cluster.workers[0].address}
+    assert [event.no for event in events] == list(range(events[0].no, events[0].no + len(events)))
+    assert messages[-1].lost == {}
+    assert len(messages) > 5, "no message became large"
+
+
+async def test_a_crowded_topic_does_not_keep_others_waiting(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler, events=("a", "b"))
+    for n in range(5000):
+        cluster.scheduler.log_event("a", {"action": "step", "n": n})
+    cluster.scheduler.log_event("b", {"action": "step", "n": -1})
+    assert not of_topic(look().events, "b")
+    assert steps(of_topic(look().events, "b")) == [-1]
+
+
+async def test_a_topic_that_appears_under_a_star_is_complete(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler, events=("*",))
+    for n in range(2500):
+        cluster.scheduler.log_event("late", {"action": "step", "n": n})
+    told = look().events
+    while look.watch.readers._events.behind:
+        told += look().events
+    assert steps(of_topic(told, "late")) == list(range(2500))
+
+
+async def test_between_two_reads_dask_s_memory_is_as_short_as_ever(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler, events=("mine",))
+    for n in range(2500):
+        cluster.scheduler.log_event("mine", {"action": "step", "n": n})
+    look()
+    while look.watch.readers._events.behind:
+        look()
+    look.watch._forget()
+    assert len(cluster.scheduler.get_events("mine")) == 1000
+
+
+async def test_an_overflown_topic_counts_what_was_lost() -> None:
     with dask.config.set({"distributed.admin.low-level-log-length": 10}):
         async with running(0) as cluster:
-            look = await look_at(cluster.scheduler, events=("mine",))
+            reader = EventReader(Topics(cluster.scheduler), ["mine"])  # one that has not started: Dask's own length
             for n in range(25):
                 cluster.scheduler.log_event("mine", {"action": "step", "n": n})
-            message = look()
-            assert [json.loads(event.detail)["n"] for event in message.events] == list(range(15, 25))
-            assert message.lost == {"events": 15}
+            first = reader.read()
+            assert steps(first) == list(range(15, 25))
+            assert reader.lost["events"] == 15
             cluster.scheduler.log_event("mine", {"action": "step", "n": 25})
-            again = look()
-            assert [json.loads(event.detail)["n"] for event in again.events] == [25]
-            assert again.lost == {"events": 15}, "a running total"
-            numbers = [event.no for event in message.events + again.events]
+            again = reader.read()
+            assert steps(again) == [25]
+            assert reader.lost["events"] == 15, "a running total"
+            numbers = [event.no for event in first + again]
             assert len(set(numbers)) == 11
             assert numbers == sorted(numbers)
 
 
 async def test_what_dask_dropped_before_the_watch_began_is_not_its_loss() -> None:
-    from tests.plugin.rig import running
-
     with dask.config.set({"distributed.admin.low-level-log-length": 10}):
         async with running(0) as cluster:
             for n in range(25):
                 cluster.scheduler.log_event("mine", {"action": "step", "n": n})
-            reader = EventReader(cluster.scheduler, ["mine"])
-            assert [json.loads(event.detail)["n"] for event in reader.read()] == list(range(15, 25))
-            assert reader.lost == 0
+            reader = EventReader(Topics(cluster.scheduler), ["mine"])
+            assert steps(reader.read()) == list(range(15, 25))
+            assert reader.lost.total() == 0
 
 
 async def test_a_topic_that_dask_emptied_loses_nothing(cluster: Cluster) -> None:
-    reader = EventReader(cluster.scheduler, ["mine"])
+    topics = Topics(cluster.scheduler)
+    reader = EventReader(topics, ["*"])
     cluster.scheduler.log_event("mine", {"action": "seen"})
     reader.read()
-    cluster.scheduler._broker.truncate("mine")
-    assert (reader.read(), reader.lost) == ([], 0)
+    if hasattr(cluster.scheduler, "_broker"):
+        cluster.scheduler._broker.truncate("mine")
+    else:
+        del topics._known()["mine"]  # so it was before 2024.7.0
+    assert (reader.read(), reader.lost.total()) == ([], 0)
+    cluster.scheduler.log_event("mine", {"action": "again"})
+    assert [event.action for event in reader.read()] == ["again"]
+    assert reader.lost.total() == 0
+
+
+async def test_our_own_topic_is_nobody_s_event(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler, events=("*", AGENT_TOPIC))
+    cluster.scheduler.log_event(AGENT_TOPIC, {"kind": "hello", "from": "worker", "worker": "tcp://10.0.0.1:1"})
+    cluster.scheduler.log_event("mine", {"action": "seen"})
+    assert {event.topic for event in look().events} == {"mine"}
+
+
+def prints_and_warns() -> None:
+    print_of_dask("to the user")
+    warn_of_dask("mind the gap", UserWarning)
+
+
+async def test_what_is_pickled_is_told_without_its_bytes(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler, events=("*",))
+    with pytest.warns(UserWarning, match="mind the gap"):
+        await cluster.client.submit(prints_and_warns)
+        topics = look.watch.readers._topics
+        await until(lambda: list(topics.latest("print")) and list(topics.latest("warn")))
+        await cluster.client.submit(inc, 1)
+    events = look().events
+    (printed,) = details(of_topic(events, "print"))
+    assert printed["args"] == ["to the user"]
+    (warned,) = details(of_topic(events, "warn"))
+    assert all(value.endswith(" bytes>") for value in warned.values())
+
+
+@pytest.mark.parametrize("topic", [7, ("a", 1), b"bytes", None, 1.5, "x" * 500, "\udcff"])
+async def test_a_topic_that_is_no_text(cluster: Cluster, topic: Any) -> None:
+    look = await look_at(cluster.scheduler, events=("*",))
+    cluster.scheduler.log_event([topic], {"action": "seen"})
+    message = look.watch._message("running", None)
+    (event,) = wire.decode(wire.encode(message)).events
+    assert event.action == "seen"
+    assert 0 < len(event.topic) <= 210
+
+
+class Broken(dict[Any, Any]):
+    """A message that cannot be looked into."""
+
+    def items(self) -> Any:
+        raise RuntimeError("no items")
+
+
+async def test_a_message_that_cannot_be_read_is_left_out_and_counted(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler, events=("mine",))
+    for message in (Broken(action="x"), {"action": "fine"}, {"n": Broken()}):
+        cluster.scheduler.log_event("mine", message)
+    message = look()
+    assert [event.action for event in message.events] == ["fine"]
+    assert message.lost == {"unreadable-events": 2}
+
+
+async def test_under_a_star_all_that_happens_in_all_is_told_as_counts(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler, events=("*",))
+    cluster.scheduler.log_event("all", {"action": "gather", "count": 3, "keys": ["secret-key"]})
+    (event,) = of_topic(look().events, "all")
+    assert (event.action, json.loads(event.detail)) == ("gather", {"count": 3, "keys": 1})
 
 
 PAYLOADS: list[tuple[Any, Any]] = [
@@ -172,11 +314,12 @@ async def test_a_long_event_is_cut_and_says_by_how_much(cluster: Cluster) -> Non
 
 
 async def test_memory_of_topics_that_are_gone_is_let_go(cluster: Cluster) -> None:
-    reader = EventReader(cluster.scheduler, ["*"])
+    topics = Topics(cluster.scheduler)
+    reader = EventReader(topics, ["*"])
     for n in range(50):
         cluster.scheduler.log_event(f"topic-{n}", {"n": n})
     reader.read()
     for n in range(50):
-        del cluster.scheduler._broker._topics[f"topic-{n}"]
+        del topics._known()[f"topic-{n}"]
     reader.read()
-    assert not [name for name in reader._seen if name.startswith("topic-")]
+    assert not [name for name in [*reader._places, *topics._places] if str(name).startswith("topic-")]

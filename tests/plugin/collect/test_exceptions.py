@@ -6,7 +6,8 @@ from typing import Any
 
 import dask.config
 import pytest
-from distributed import wait
+from distributed import Scheduler, wait
+from distributed.scheduler import ErredTask
 
 from daskscope.collect import exceptions as module
 from daskscope.collect.exceptions import MAX_TEXT, ExceptionReader
@@ -21,7 +22,7 @@ async def test_a_failure_is_told_with_type_text_traceback_and_place(cluster: Clu
     await wait(future)
     message = look()
     (family,) = message.exceptions
-    assert (family.type, family.text) == ("ValueError", "ValueError('no bread')")
+    assert (family.origin, family.type, family.text) == ("user", "ValueError", "ValueError('no bread')")
     assert "in boom" in family.traceback
     assert "rig.py" in family.traceback
     assert (family.key, family.prefix, family.count) == ("boom-0", "boom", 1)
@@ -75,17 +76,82 @@ async def test_3000_tasks_that_died_with_their_worker_are_counted_to_the_last_as
     assert message.lost == {}
 
 
+async def test_10000_tasks_that_fail_in_one_interval_are_one_family_of_10000(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    futures = cluster.client.map(fails, range(10_000), text="x")
+    # To wait for futures means one message of each to the client.
+    await until(lambda: len(cluster.scheduler.erred_tasks) == 10_000)
+    message = look()
+    assert message.totals.n_tasks_erred == 10_000
+    assert [(family.origin, family.count) for family in message.exceptions] == [("user", 10_000)]
+    assert message.lost == {}
+    del futures
+
+
+async def test_tasks_that_the_scheduler_gave_up_tell_its_reason_each_of_its_own() -> None:
+    """One group, two workers that die: the texts name the worker, and one is opened for each."""
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        async with running(2) as cluster:
+            look = await look_at(cluster.scheduler)
+            addresses = [worker.address for worker in cluster.workers]
+            futures = [
+                cluster.client.submit(asyncio.sleep, 60, key=("sleeper", n), workers=[addresses[n % 2]])
+                for n in range(40)
+            ]
+            states = [cluster.scheduler.workers[address] for address in addresses]
+            await until(lambda: sum(len(state.processing) for state in states) == 40)
+            for address in addresses:
+                cluster.scheduler.stream_comms[address].abort()
+            await until(lambda: len(cluster.scheduler.erred_tasks) == 40)
+            families = look().exceptions
+    assert [(family.origin, family.type, family.count) for family in families] == [
+        ("scheduler", "KilledWorker", 20), ("scheduler", "KilledWorker", 20),
+    ]  # fmt: skip
+    for family in families:
+        (address,) = family.workers
+        assert address in family.text
+        assert family.key in family.text
+    assert {family.workers[0] for family in families} == set(addresses)
+    del futures
+
+
+@pytest.mark.skipif(not hasattr(Scheduler, "_check_no_workers"), reason="this release lets such tasks wait for ever")
+async def test_a_task_that_no_worker_may_run_says_so(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    future = cluster.client.submit(inc, 1, resources={"GPU": 1}, key="rare-1")
+    scheduler: Any = cluster.scheduler
+    await until(lambda: scheduler.unrunnable)
+    scheduler.no_workers_timeout = 1e-9
+    scheduler._check_no_workers()
+    await wait(future)
+    (family,) = look().exceptions
+    assert (family.origin, family.type, family.workers) == ("scheduler", "NoValidWorkerError", [])
+    assert "rare-1" in family.text
+    assert "GPU" in family.text
+
+
+async def test_a_failed_task_that_cannot_be_read_is_left_out_and_counted(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    await wait([cluster.client.submit(boom, n) for n in range(2)])
+    broken: Any = cluster.scheduler.erred_tasks[0]
+    cluster.scheduler.erred_tasks[0] = ErredTask(broken.key, None, broken.erred_on, "x", "y")  # type: ignore[arg-type]
+    message = look()
+    assert [family.count for family in message.exceptions] == [1]
+    assert message.lost == {"unreadable-exceptions": 1}
+    assert message.totals.n_tasks_erred == 2
+
+
 async def test_a_deque_that_overflowed_is_counted_as_loss(cluster: Cluster) -> None:
     with dask.config.set({"distributed.diagnostics.erred-tasks.max-history": 5}):
         async with running() as small:
             look_groups = await look_at(small.scheduler)
-            reader = ExceptionReader(small.scheduler, look_groups.watch._groups, transmit=True)
+            reader = ExceptionReader(small.scheduler, look_groups.watch.readers._groups, transmit=True)
             small.scheduler.erred_tasks = deque(maxlen=5)
             await wait(small.client.submit(fails, -1, "x"))
             assert len(reader.read()) == 1
             await wait(small.client.map(fails, range(9), text="x"))
             (family,) = reader.read()
-            assert (family.count, reader.n_tasks_erred, reader.lost) == (5, 6, 1)
+            assert (family.count, reader.n_tasks_erred, reader.lost["exceptions"]) == (5, 6, 1)
 
 
 async def test_dependents_of_a_failed_task_do_not_count(cluster: Cluster) -> None:
@@ -112,7 +178,7 @@ async def test_a_task_whose_worker_was_killed_says_so() -> None:
             await wait(future)
             assert cluster.scheduler.erred_tasks[0].exception_text == ""
             (family,) = look().exceptions
-    assert family.type == "KilledWorker"
+    assert (family.origin, family.type) == ("scheduler", "KilledWorker")
     assert "sleeper-1" in family.text
     assert cluster.workers[0].address in family.text
     assert family.workers == [cluster.workers[0].address]
@@ -144,7 +210,7 @@ async def test_a_user_s_pickle_is_never_opened(cluster: Cluster) -> None:
     before = SilentError.opened
     (family,) = look().exceptions
     assert SilentError.opened == before
-    assert family.text == "Exception: Dask kept no text of this failure"
+    assert (family.origin, family.text) == ("user", "Exception: Dask kept no text of this failure")
     assert "fails_silently" in family.traceback
 
 

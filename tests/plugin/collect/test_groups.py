@@ -47,7 +47,9 @@ async def test_a_group_that_was_forgotten_between_two_reads_is_told(cluster: Clu
     assert (row["n_tasks"], row["states"]) == (7, {"forgotten": 7})
     assert row["action_us"]["compute"] > 0
     assert message.totals.n_tasks == 7
-    assert look.watch._groups._numbers == look.watch._groups._named == {}, "and nothing of it stays in memory"
+    assert look.watch.readers._groups._numbers == look.watch.readers._groups._named == {}, (
+        "and nothing of it stays in memory"
+    )
     assert group_rows(look()) == []
 
 
@@ -67,8 +69,8 @@ async def test_300_short_graphs_between_two_reads_are_all_counted(cluster: Clust
     assert message.totals.n_groups == len(message.groups.no) == 300
     assert message.totals.action_us["compute"] == sum(message.groups.action_us["compute"])
     look()
-    assert len(look.watch._computations._live) == 1, "only the last one can still grow"
-    assert look.watch._groups._numbers == look.watch._groups._named == {}
+    assert len(look.watch.readers._computations._live) == 1, "only the last one can still grow"
+    assert look.watch.readers._groups._numbers == look.watch.readers._groups._named == {}
 
 
 async def test_a_group_whose_tasks_all_failed_has_no_times_and_its_computation_stops(cluster: Cluster) -> None:
@@ -236,19 +238,19 @@ async def test_more_changes_than_fit_wait_their_turn_and_none_is_lost(
     first = look()
     assert (len(first.groups.no), first.totals.n_groups, first.totals.n_tasks) == (2, 5, 2)
     assert first.computations[0].stop_ms is None, "not before all of its groups were read"
-    assert look.watch._groups.behind
+    assert look.watch.readers._groups.behind
     del futures
     await forgotten(cluster)
     rest = [look() for _ in range(4)]
     assert [len(message.groups.no) for message in rest] == [2, 2, 1, 0]
-    assert not look.watch._groups.behind
+    assert not look.watch.readers._groups.behind
     assert sorted(number for message in [first, *rest] for number in message.groups.no) == [0, 0, 1, 1, 2, 3, 4]
     latest = {row["no"]: row["states"] for message in [first, *rest] for row in group_rows(message)}
     assert latest == {number: {"forgotten": 1} for number in range(5)}
     assert rest[-1].totals.n_tasks == 5
     compute_us = {row["no"]: row["action_us"]["compute"] for m in [first, *rest] for row in group_rows(m)}
     assert rest[-1].totals.action_us["compute"] == sum(compute_us.values())
-    assert look.watch._groups._numbers == look.watch._groups._named == {}
+    assert look.watch.readers._groups._numbers == look.watch.readers._groups._named == {}
 
 
 async def test_a_backlog_shrinks_however_large(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,7 +307,7 @@ async def test_after_resend_what_is_alive_is_told_again(cluster: Cluster) -> Non
     await cluster.client.gather(futures)
     first = group_rows(look())
     assert group_rows(look()) == []
-    look.watch._groups.resend()
+    look.watch.readers._groups.resend()
     assert group_rows(look()) == first
     assert look().totals.n_tasks == 3, "told again is not counted again"
     del futures

@@ -3,6 +3,7 @@
 import getpass
 import platform
 import socket
+import sys
 from importlib import metadata
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from daskscope import __version__
 from daskscope.collect import identity
 from daskscope.collect.identity import cluster_uuid, read_identity
+from daskscope.collect.kind import kind_here
 from tests.plugin.rig import Cluster, settings
 
 
@@ -18,7 +20,7 @@ def test_the_uuid_is_the_scheduler_s_id_without_its_dashes() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_scheduler_s_identity(cluster: Cluster) -> None:
+async def test_a_scheduler_s_identity(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler = cluster.scheduler
     found = read_identity(scheduler, settings(tags={"team": "weather"}))
     assert found.scheduler_id == scheduler.id
@@ -32,13 +34,33 @@ async def test_a_scheduler_s_identity(cluster: Cluster) -> None:
     assert found.tags == {"team": "weather"}
     assert found.plugin_version == __version__
     assert found.dashboard == f"http://127.0.0.1:{scheduler.http_server.port}/status"
-    scheduler.services.clear()
-    assert read_identity(scheduler, settings()).dashboard is None
+    assert (found.kind, found.python_path, found.remote_close) == (kind_here(scheduler), sys.executable, True)
+    with monkeypatch.context() as patched:
+        patched.setattr(scheduler, "services", {})
+        assert read_identity(scheduler, settings()).dashboard is None
 
 
 @pytest.mark.asyncio
 async def test_a_name_that_was_given_wins(cluster: Cluster) -> None:
     assert read_identity(cluster.scheduler, settings(name="nightly")).name == "nightly"
+
+
+@pytest.mark.asyncio
+async def test_a_kind_that_the_client_told_wins(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert read_identity(cluster.scheduler, settings()).kind == "SLURM"
+    assert read_identity(cluster.scheduler, settings(kind="SSHCluster")).kind == "SSHCluster"
+
+
+@pytest.mark.asyncio
+async def test_a_cluster_that_may_not_be_closed_from_afar_says_so(cluster: Cluster) -> None:
+    assert read_identity(cluster.scheduler, settings(remote_close=False)).remote_close is False
+
+
+@pytest.mark.asyncio
+async def test_an_interpreter_without_a_path(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identity.sys, "executable", None)
+    assert read_identity(cluster.scheduler, settings()).python_path == ""
 
 
 @pytest.mark.asyncio

@@ -5,7 +5,7 @@ from distributed import Event, Worker, wait
 
 from daskscope import wire
 from daskscope.collect.totals import TotalsReader
-from daskscope.collect.workers import read_workers
+from daskscope.collect.workers import WorkerReader
 from tests.plugin.rig import Cluster, boom, inc, look_at, quiet_scheduler, running, until
 
 pytestmark = pytest.mark.asyncio
@@ -56,7 +56,7 @@ async def test_memory_and_its_peak(cluster: Cluster) -> None:
     state = cluster.scheduler.workers[cluster.workers[0].address]
     await until(lambda: state.metrics.get("memory"))
     cluster.scheduler.periodic_callbacks.clear()
-    workers = read_workers(cluster.scheduler)
+    workers = WorkerReader(cluster.scheduler).read()
     state.metrics["memory"] = 500 << 20
     high = reader.read(workers, 1.0)
     state.metrics["memory"] = 200 << 20

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from distributed import Worker
 
-from daskscope.collect.workers import read_workers
+from daskscope.collect.workers import WorkerReader
 from tests.plugin.rig import Cluster, inc, look_at, until
 
 pytestmark = pytest.mark.asyncio
@@ -17,7 +17,7 @@ async def test_what_a_worker_reports(cluster: Cluster) -> None:
     futures = cluster.client.map(inc, range(3))
     await cluster.client.gather(futures)
     await until(lambda: state.metrics.get("task_counts", {}).get("memory") == 3)
-    workers = read_workers(cluster.scheduler)
+    workers = WorkerReader(cluster.scheduler).read()
     assert workers.address == [worker.address]
     assert (workers.name, workers.status, workers.n_threads) == (["w0"], ["running"], [1])
     assert workers.memory_limit_mib == [1024]
@@ -47,7 +47,7 @@ async def test_units(cluster: Cluster) -> None:
     state = cluster.scheduler.workers[cluster.workers[0].address]
     for metric, value, column, expected in UNITS:
         state.metrics = {metric: value}
-        assert getattr(read_workers(cluster.scheduler), column) == [expected], column
+        assert getattr(WorkerReader(cluster.scheduler).read(), column) == [expected], column
 
 
 NONSENSE = [None, "fast", float("nan"), float("inf"), -float("inf"), [1], {"a": 1}, {}, b"x", object(), 1e300, 10**400]
@@ -69,7 +69,7 @@ async def test_a_metric_that_is_no_number_is_0(cluster: Cluster, value: Any) -> 
 async def test_nonsense_within_a_metric_is_0(cluster: Cluster) -> None:
     state = cluster.scheduler.workers[cluster.workers[0].address]
     state.metrics = {"spilled_bytes": {"disk": "much"}, "host_net_io": {"read_bps": None}, "task_counts": {"ready": []}}
-    workers = read_workers(cluster.scheduler)
+    workers = WorkerReader(cluster.scheduler).read()
     assert (workers.spilled_mib, workers.net_read_kib_s, workers.ready) == ([0], [0], [0])
 
 
@@ -88,4 +88,4 @@ async def test_a_worker_without_metrics_and_without_a_limit(cluster: Cluster) ->
 async def test_no_workers_no_rows(cluster: Cluster) -> None:
     await cluster.workers[0].close()
     await until(lambda: not cluster.scheduler.workers)
-    assert read_workers(cluster.scheduler).address == []
+    assert WorkerReader(cluster.scheduler).read().address == []

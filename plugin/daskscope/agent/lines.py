@@ -1,0 +1,175 @@
+"""Log records as lines, bounded in rate, length and number; whatever is left out is counted with the next line."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+
+BURST = 200
+RATE_PER_S = 20.0
+"""So many lines a process may send at once, and so many each second from then on."""
+PRICE_CHARACTERS = 1_000
+"""A longer line counts as several: one for so many characters."""
+MAX_TEXT = 10_000
+"""Characters of one line's text; a longer one is cut and says so."""
+MAX_NAME = 200
+MAX_LINES, MAX_CHARACTERS = 1_000, 2 << 20
+"""Held while nobody takes them; beyond either the oldest give way."""
+TAKE_LINES, TAKE_CHARACTERS = 200, 64_000
+"""Most that is taken at once."""
+
+OURS = "distributed.daskscope"
+"""Our own logger: what it says is not sent, or it would bring forth more."""
+
+Line = tuple[int, int, str, str, int]
+"""Epoch milliseconds, level, logger, text, lines dropped before this one."""
+
+
+class Lines:
+    """Filled from any thread, emptied by one."""
+
+    def __init__(
+        self,
+        wake: Callable[[bool], None],
+        *,
+        max_lines: int = MAX_LINES,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`wake(urgent)` is called when there is something to take, in the thread that logged."""
+        self._wake, self._max_lines, self._monotonic = wake, max_lines, monotonic
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._thread = threading.local()
+        self._waiting: deque[Line] = deque()
+        self._n_characters = 0
+        self._n_dropped = 0
+        self._tokens = float(BURST)
+        self._refilled_at = monotonic()
+
+    def hear(self, record: logging.LogRecord) -> None:
+        """Never raises and never waits for more than a few of its own instructions; in a forked child does nothing."""
+        if os.getpid() != self._pid or _is_ours(record):
+            return
+        # Formatting may log, and so may any finalizer that runs while we hold the lock: this thread is then here twice.
+        if getattr(self._thread, "busy", False):
+            self._n_dropped += not getattr(self._thread, "quiet", False)
+            return
+        with self._busy():
+            try:
+                self._add(record)
+            except Exception:  # noqa: BLE001  # whoever logs must not hear of us, and to log it would come back here
+                self._n_dropped += 1
+
+    def hear_earlier(self, records: Iterable[logging.LogRecord], level: int, until_s: float) -> None:
+        """Those from `level` on that were made before `until_s`."""
+        for record in records:
+            if record.levelno >= level and record.created < until_s:
+                self.hear(record)
+
+    @contextlib.contextmanager
+    def quiet(self) -> Generator[None]:
+        """What this thread logs meanwhile is about sending lines: it becomes none, and is not counted."""
+        self._thread.quiet = True
+        try:
+            with self._busy():
+                yield
+        finally:
+            self._thread.quiet = False
+
+    @contextlib.contextmanager
+    def _busy(self) -> Generator[None]:
+        self._thread.busy = True
+        try:
+            yield
+        finally:
+            self._thread.busy = False
+
+    def take(self) -> tuple[list[Line], int]:
+        """The oldest lines, as many as fit, and how many were dropped after them (0 if more are waiting)."""
+        lines: list[Line] = []
+        characters = 0
+        with self._busy(), self._lock:
+            while self._waiting and len(lines) < TAKE_LINES and characters < TAKE_CHARACTERS:
+                lines.append(self._waiting.popleft())
+                characters += len(lines[-1][3])
+            self._n_characters -= characters
+            dropped = 0
+            if not self._waiting:
+                dropped, self._n_dropped = self._n_dropped, 0
+        return lines, dropped
+
+    def lose(self, n: int) -> None:
+        """Lines that were taken and could not be sent."""
+        with self._busy(), self._lock:
+            self._n_dropped += n
+
+    def _add(self, record: logging.LogRecord) -> None:
+        with self._lock:
+            admitted = self._admit()
+        if admitted:
+            text = text_of(record)
+            with self._lock:
+                self._tokens -= len(text) // PRICE_CHARACTERS
+                dropped, self._n_dropped = self._n_dropped, 0
+                name = str(record.name)[:MAX_NAME]
+                self._waiting.append((round(record.created * 1e3), int(record.levelno), clean(name), text, dropped))
+                self._n_characters += len(text)
+                while len(self._waiting) > self._max_lines or self._n_characters > MAX_CHARACTERS:
+                    self._forget_oldest()
+        self._wake(admitted and record.levelno >= logging.WARNING)
+
+    def _admit(self) -> bool:
+        now_s = self._monotonic()
+        self._tokens = min(float(BURST), self._tokens + (now_s - self._refilled_at) * RATE_PER_S)
+        self._refilled_at = now_s
+        if self._tokens < 1:
+            self._n_dropped += 1
+            return False
+        self._tokens -= 1
+        return True
+
+    def _forget_oldest(self) -> None:
+        *_, text, dropped = self._waiting.popleft()
+        self._n_characters -= len(text)
+        at_ms, level, name, text, before = self._waiting[0]
+        self._waiting[0] = (at_ms, level, name, text, before + dropped + 1)
+
+
+def text_of(record: logging.LogRecord) -> str:
+    """Message, traceback and stack, cut; one that cannot be formatted is told as such.
+
+    The record is left as it is: a formatter would keep its own text of the traceback in it, for all who come later.
+    """
+    try:
+        text = record.getMessage()
+    except Exception as error:  # noqa: BLE001  # the user's arguments do not fit, or their texts raise
+        told = record.msg if isinstance(record.msg, str) else type(record.msg).__qualname__
+        text = f"(cannot be formatted: {type(error).__name__}) {told}"
+    parts = [text]
+    try:
+        if record.exc_info and record.exc_info[0] is not None:
+            parts.append("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
+        elif record.exc_text:
+            parts.append(record.exc_text)
+    except Exception as error:  # noqa: BLE001
+        parts.append(f"(traceback cannot be formatted: {type(error).__name__})")
+    if record.stack_info:
+        parts.append(record.stack_info)
+    text = "\n".join(parts)
+    return clean(text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}... ({len(text) - MAX_TEXT} more characters)")
+
+
+def clean(text: str) -> str:
+    """A lone surrogate has no UTF-8 and becomes `?`."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Of our loggers, or of what our threads call: an HTTP client tells of each message."""
+    return str(record.name).startswith(OURS) or str(record.threadName).startswith("daskscope-")

@@ -1,0 +1,214 @@
+"""Workers that went: one record each, with what the scheduler still knew of it.
+
+`remove-worker` in the topic `all` says that one went; `reasons` tells why, from its own topic and from what its nanny
+and the scheduler said. Not every release says all: the payload of `remove-worker` grew in 2024.3.0 and 2024.6.0
+(`expected`, before `safe`), `worker-restart-memory` came in 2024.4.2, `worker-ttl-timed-out` in 2024.8.0. A worker that
+is there no more is told even if nothing was said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Generator, Iterator, Mapping, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from distributed.comm.addressing import get_address_host
+from distributed.scheduler import heartbeat_interval
+
+from daskscope import wire
+from daskscope.collect.growth import Growth, Point, slope
+from daskscope.collect.payloads import as_key, as_name
+from daskscope.collect.reasons import LOST, life_of, reason_of
+from daskscope.collect.topics import Topics
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
+    from distributed.scheduler import WorkerState
+
+MAX_DEATHS = 300
+"""So many go into one message, in some 10 ms; further ones wait for the next."""
+MAX_WAITING = 10_000
+"""So many are held; further ones are counted as lost."""
+MAX_KEYS = 20
+MAX_STORY = 200
+"""Messages of a worker's own topic that are looked at."""
+MAX_HEARD = 1_000
+"""Words of nannies about workers that still seem to be there."""
+MAX_BYTES = 1 << 50
+GRACE_S = 2.0
+"""Who was lost so recently waits for the next read: the word of its nanny may be on its way."""
+
+
+@dataclass(slots=True)
+class _Gone:
+    """A worker that is there no more, with all that would be forgotten if it had to wait."""
+
+    at_s: float
+    address: str
+    said: Mapping[Any, Any]
+    """Dask's `remove-worker`; empty if it was not heard."""
+    name: str = ""
+    has_nanny: bool = False
+    memory_limit_bytes: int = 0
+    memory: list[Point] = field(default_factory=list[Point])
+    silent: bool = False
+    """Whether it had not been heard of for longer than Dask allows."""
+
+
+class DeathReader:
+    """Reads which workers went since it last looked; of those that went before, nothing is known."""
+
+    def __init__(self, scheduler: Scheduler, topics: Topics) -> None:
+        self._scheduler, self._topics = scheduler, topics
+        self._all = topics.follow("all")
+        self._of_nannies = topics.follow("worker-restart-memory")
+        self._of_scheduler = topics.follow("scheduler")
+        for place in self._all, self._of_nannies, self._of_scheduler:
+            deque(topics.read(place), 0)
+        self._present: dict[str, WorkerState] = dict(scheduler.workers)
+        self._n_changes = len(scheduler.total_nthreads_history)
+        self._growth = Growth()
+        self._killed: dict[str, Point] = {}
+        self._silent: dict[str, float] = {}
+        self._waiting: deque[_Gone] = deque()
+        self.n_deaths = 0
+        self.n_unexpected = 0
+        self.lost: Counter[str] = Counter()
+        """`deaths` that were too many to wait, `unreadable-deaths`."""
+        self.behind = False
+        """Whether the last read left deaths for the next that could have been told."""
+
+    def read(self, workers: wire.Workers, now_s: float, *, last: bool = False) -> list[wire.Death]:
+        """Deaths since the last call, as many as fit. `last`: wait for no nanny's word, for no later read will tell."""
+        self._listen()
+        for at_s, address, state, said in self._went(now_s):
+            if len(self._waiting) < MAX_WAITING:
+                with self._guarded():
+                    self._waiting.append(self._remember(at_s, address, state, said))
+            else:
+                self.lost["deaths"] += 1
+        self._growth.add(now_s, workers)
+        deaths: list[wire.Death] = []
+        young: list[_Gone] = []
+        while self._waiting and len(deaths) < MAX_DEATHS:
+            gone = self._waiting.popleft()
+            may_wait = gone.has_nanny and not last and 0 <= now_s - gone.at_s < GRACE_S
+            with self._guarded():
+                death = self._death(gone, may_wait=may_wait)
+                if death is None:
+                    young.append(gone)
+                else:
+                    deaths.append(death)
+        self.behind = bool(self._waiting)
+        self._waiting.extend(young)
+        return deaths
+
+    @contextmanager
+    def _guarded(self) -> Generator[None]:
+        try:
+            yield
+        except Exception:  # noqa: BLE001  # whatever stands in one event: that one is left out
+            self.lost["unreadable-deaths"] += 1
+
+    def _listen(self) -> None:
+        """Take in whom nannies ended, and who was silent for too long."""
+        for at_s, message in self._topics.read(self._of_nannies):
+            if isinstance(message, Mapping) and isinstance(message.get("worker"), str):
+                self._killed[message["worker"]] = at_s, _bytes(message.get("rss"))
+        for at_s, message in self._topics.read(self._of_scheduler):
+            if isinstance(message, Mapping) and message.get("action") == "worker-ttl-timed-out":
+                self._silent.update({each: at_s for each in message.get("workers", ()) if isinstance(each, str)})
+        for heard in self._killed, self._silent:
+            for address in list(islice(heard, max(len(heard) - MAX_HEARD, 0))):
+                del heard[address]
+
+    def _went(self, now_s: float) -> Iterator[tuple[float, str, WorkerState | None, Mapping[Any, Any]]]:
+        """When, who, and what is known; a worker that came and went since the last call has no state."""
+        vanished = self._vanished()
+        for at_s, said in self._topics.read(self._all):
+            if _is_removal(said) and isinstance(said.get("worker"), str):
+                yield at_s, said["worker"], vanished.pop(said["worker"], None), said
+        for address, state in vanished.items():
+            heard = ((at_s, said) for at_s, said in self._story(address) if _is_removal(said))
+            at_s, said = next(heard, (now_s, {}))
+            yield at_s, address, state, said
+
+    def _vanished(self) -> dict[str, WorkerState]:
+        """Workers of the last call that are there no more, also where another came under their address."""
+        n_changes = len(self._scheduler.total_nthreads_history)  # Dask adds to it for each that comes or goes
+        if n_changes == self._n_changes:
+            return {}
+        self._n_changes = n_changes
+        workers = self._scheduler.workers
+        vanished = {address: state for address, state in self._present.items() if workers.get(address) is not state}
+        self._present = dict(workers)
+        return vanished
+
+    def _story(self, address: str) -> Iterator[tuple[float, Any]]:
+        return islice(self._topics.latest(address), MAX_STORY)
+
+    def _remember(self, at_s: float, address: str, state: WorkerState | None, said: Mapping[Any, Any]) -> _Gone:
+        gone = _Gone(at_s, address, said)
+        if state is not None:
+            gone.name = as_name(str(state.name))
+            gone.has_nanny = bool(state.nanny)
+            gone.memory_limit_bytes = _bytes(state.memory_limit)
+            gone.memory = self._growth.of(address)
+            beat_s, memory_bytes = state.last_seen, _bytes(state.metrics.get("memory"))
+            if memory_bytes and (not gone.memory or beat_s > gone.memory[-1][0]):
+                gone.memory.append((beat_s, memory_bytes))
+            # What the scheduler says of it since 2024.8.0; before, its clock tells.
+            gone.silent = "stimulus_id" not in said and at_s - beat_s > self._patience_s()
+        return gone
+
+    def _patience_s(self) -> float:
+        return max(self._scheduler.worker_ttl or float("inf"), 10 * heartbeat_interval(len(self._scheduler.workers)))
+
+    def _death(self, gone: _Gone, *, may_wait: bool) -> wire.Death | None:
+        """None if it is too early to say why it went, and it may wait."""
+        life = life_of(self._story(gone.address), gone.at_s)
+        killed_s, rss_bytes = self._killed.get(gone.address, (0.0, 0))
+        killed = killed_s > life.since_s
+        silent = gone.silent or self._silent.get(gone.address, 0.0) > life.since_s
+        reason, expected = reason_of(life, gone.said, killed=killed, silent=silent)
+        if reason == LOST and may_wait:
+            return None
+        memory = [point for point in gone.memory if point[0] >= life.since_s]
+        if killed:
+            del self._killed[gone.address]
+            memory.append((killed_s, rss_bytes))
+        self._silent.pop(gone.address, None)
+        self.n_deaths += 1
+        self.n_unexpected += not expected
+        processing: Any = gone.said.get("processing-tasks", ())
+        return wire.Death(
+            no=self.n_deaths - 1,
+            at_ms=round(gone.at_s * 1e3),
+            worker=as_name(gone.address),
+            name=gone.name,
+            host=as_name(get_address_host(gone.address)),
+            expected=expected,
+            reason=reason,
+            memory_bytes=memory[-1][1] if memory else 0,
+            memory_limit_bytes=gone.memory_limit_bytes,
+            memory_slope_bytes_s=slope(memory),
+            n_processing=_n(processing),
+            processing=[as_key(key) for key in islice(processing, MAX_KEYS)],
+            n_results_lost=_n(gone.said.get("lost-computed-tasks")) + _n(gone.said.get("lost-scattered-tasks")),
+        )
+
+
+def _is_removal(message: Any) -> bool:
+    return isinstance(message, Mapping) and message.get("action") == "remove-worker"
+
+
+def _n(keys: object) -> int:
+    return len(keys) if isinstance(keys, Sized) else 0
+
+
+def _bytes(value: object) -> int:
+    """Zero for what no process has."""
+    return int(value) if isinstance(value, (int, float)) and 0 <= value <= MAX_BYTES else 0

@@ -1,0 +1,164 @@
+"""Log lines: those of the scheduler's own process, and those that agents sent from workers and nannies."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from daskscope import wire
+from daskscope.agent.lines import MAX_NAME, MAX_TEXT, Line, Lines
+from daskscope.agent.logs import Route, earlier_records, listeners
+from daskscope.agent.tap import Tap
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
+
+MAX_LINES, MAX_CHARACTERS = 1_000, 256_000
+"""Most that goes into one message; `behind` tells of more."""
+MAX_WAITING, MAX_WAITING_CHARACTERS = 10_000, 16 << 20
+"""Held until they go into a message; beyond either the oldest give way."""
+MAX_PROCESSES = 10_000
+"""So many are remembered with how many of their lines were dropped since their last one that went."""
+UNTIL_MS = 253_402_300_800_000
+"""The end of the year 9999: the lake's times begin with 1970 and end there."""
+MAX_NUMBER = 1 << 31
+"""Of a level or of dropped lines."""
+
+Process = tuple[str, str | None]
+"""Role and the worker's address."""
+
+
+class LogReader:
+    """Reads what was logged since it last looked. With level None it hears and takes nothing."""
+
+    def __init__(self, scheduler: Scheduler, level: int | None) -> None:
+        self._scheduler, self._level = scheduler, level
+        self.pid = os.getpid()
+        self._own = Lines(lambda _: None, max_lines=MAX_WAITING)
+        self._tap = None if level is None else Tap(level, self._own.hear)
+        self._waiting: deque[tuple[Process, Line]] = deque()
+        self._n_characters = 0
+        self._unsaid: Counter[Process] = Counter()
+        """Lines that were dropped, to be told with the process's next one."""
+        self.n_lines = 0
+        self.lost: Counter[str] = Counter()
+
+    @property
+    def behind(self) -> bool:
+        """Whether the last read left lines for the next."""
+        return bool(self._waiting)
+
+    def start(self) -> None:
+        """Hear this process. Agents in it, of workers or nannies, then leave its lines to us."""
+        if self._tap is not None and self._level is not None:
+            listeners()[self._scheduler.id] = self
+            now_s = time.time()
+            self._tap.attach()
+            self._own.hear_earlier(earlier_records(self._scheduler), self._level, now_s)
+
+    def close(self) -> None:
+        if self._tap is not None:
+            self._tap.detach()
+            if listeners().get(self._scheduler.id) is self:
+                del listeners()[self._scheduler.id]
+
+    def join(self, route: Route) -> None:
+        """An agent in this process: it has nothing to send."""
+
+    def leave(self, route: Route) -> None:
+        """An agent in this process that closes."""
+
+    def flush(self) -> None:
+        """What an agent in this process asks for when it closes; the next `read` does it."""
+
+    def lose(self, payload: dict[str, Any]) -> None:
+        """Never called: agents in this process send nothing."""
+
+    def take(self, worker: str, payload: Mapping[str, Any]) -> None:
+        """Lines of a worker or its nanny; those that are none are left out and counted.
+
+        Raises if it is no payload of log lines at all.
+        """
+        if self._level is None:
+            return
+        role: object = payload["from"]
+        if role not in ("worker", "nanny"):
+            raise ValueError(role)
+        process: Process = (str(role), worker[:MAX_NAME] or None)
+        for given in payload["lines"]:
+            line = _line(given)
+            if line is None:
+                self._lose(process, "unreadable-log-lines", 1)
+            else:
+                self._add(process, line)
+        dropped: object = payload.get("dropped", 0)
+        if _is_count(dropped):
+            self._lose(process, "log-lines", dropped)
+
+    def read(self) -> wire.Logs:
+        """Lines that came since the last call, as many as fit; `behind` tells of more."""
+        self._take_own()
+        logs = wire.Logs()
+        n_characters = 0
+        while self._waiting and len(logs.no) < MAX_LINES and n_characters < MAX_CHARACTERS:
+            process, (at_ms, level, logger, text, dropped) = self._waiting.popleft()
+            role, worker = process
+            logs.no.append(self.n_lines)
+            logs.at_ms.append(at_ms)
+            logs.level.append(level)
+            logs.logger.append(logger)
+            logs.role.append(role)
+            logs.worker.append(worker)
+            logs.text.append(text)
+            logs.dropped.append(dropped + self._unsaid.pop(process, 0))
+            self.n_lines += 1
+            n_characters += len(text)
+            self._n_characters -= len(text)
+        return logs
+
+    def _take_own(self) -> None:
+        lines, dropped = self._own.take()
+        while lines or dropped:
+            for line in lines:
+                self._add(("scheduler", None), line)
+            self._lose(("scheduler", None), "log-lines", dropped)
+            lines, dropped = self._own.take()
+
+    def _add(self, process: Process, line: Line) -> None:
+        if line[4]:
+            self.lost["log-lines"] += line[4]
+        self._waiting.append((process, line))
+        self._n_characters += len(line[3])
+        while len(self._waiting) > MAX_WAITING or self._n_characters > MAX_WAITING_CHARACTERS:
+            theirs, (_, _, _, text, dropped) = self._waiting.popleft()
+            self._n_characters -= len(text)
+            self._unsay(theirs, dropped)  # counted as lost when it came
+            self._lose(theirs, "log-lines", 1)
+
+    def _lose(self, process: Process, reason: str, n: int) -> None:
+        if n:
+            self.lost[reason] += n
+            self._unsay(process, n)
+
+    def _unsay(self, process: Process, n: int) -> None:
+        if n and (process in self._unsaid or len(self._unsaid) < MAX_PROCESSES):
+            self._unsaid[process] += n
+
+
+def _line(given: Any) -> Line | None:
+    """What an agent sent as a line, if it is one."""
+    if not isinstance(given, (list, tuple)) or len(given) != 5:
+        return None
+    at_ms, level, logger, text, dropped = given
+    if not (_is_count(at_ms, UNTIL_MS) and _is_count(level) and _is_count(dropped)):
+        return None
+    if not (isinstance(logger, str) and isinstance(text, str)):
+        return None
+    return at_ms, level, logger[:MAX_NAME], text[: 2 * MAX_TEXT], dropped
+
+
+def _is_count(value: object, below: int = MAX_NUMBER) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below

@@ -1,0 +1,102 @@
+"""The memory of the topic in which agents talk, in place of Dask's own of 1,000 messages.
+
+It is bounded in messages and in size, because a thousand workers may all have something to say, and a pace may be an
+hour. Dask 2024.7.0 moved topics into a broker; before, they were a dict of deques on the scheduler.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from daskscope.agent import TOPIC
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
+
+MAX_MESSAGES = 20_000
+MAX_BYTES = 16 << 20
+"""Of text, roughly; beyond either the oldest give way."""
+
+
+class Mailbox(deque[Any]):
+    """What Dask appends events to, as (time, payload). What is not kept is counted in `lost`, by reason."""
+
+    def __init__(self, lost: Counter[str]) -> None:
+        super().__init__()
+        self.lost = lost
+        self._sizes: deque[int] = deque()
+        self._n_bytes = 0
+        self._before: deque[Any] | None = None
+
+    def open(self, scheduler: Scheduler) -> None:
+        self._before = _exchange(scheduler, self)
+        for event in self._before:
+            self.append(event)
+
+    def close(self, scheduler: Scheduler) -> None:
+        """Leave the topic as Dask had it, unless somebody put another memory in place of ours."""
+        if self._before is not None:
+            self._before.clear()
+            theirs = _exchange(scheduler, self._before)
+            if theirs is not self:
+                _exchange(scheduler, theirs)
+
+    def append(self, event: Any, /) -> None:
+        """Called by Dask in the middle of its own work, so it never raises."""
+        try:
+            size = _size(event[1])
+        except Exception:  # noqa: BLE001  # anybody may write into a topic
+            self.lost["unreadable-agent-messages"] += 1
+            return
+        super().append(event)
+        self._sizes.append(size)
+        self._n_bytes += size
+        while len(self) > MAX_MESSAGES or self._n_bytes > MAX_BYTES:
+            self.lost.update(_told(self.take()))
+
+    def take(self) -> Mapping[str, Any]:
+        """The oldest payload, which is let go."""
+        self._n_bytes -= self._sizes.popleft()
+        return self.popleft()[1]
+
+    def clear(self) -> None:
+        super().clear()
+        self._sizes.clear()
+        self._n_bytes = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leaves the scheduler as the deque it stands for."""
+        return deque, (list(self),)
+
+
+def _exchange(scheduler: Scheduler, messages: deque[Any]) -> deque[Any]:
+    old: Any = scheduler
+    broker: Any = getattr(scheduler, "_broker", None)
+    if broker is not None:
+        topic = broker._topics[TOPIC]
+        before, topic.events = topic.events, messages
+    else:
+        before, old.events[TOPIC] = old.events[TOPIC], messages
+    return before
+
+
+def _size(payload: Mapping[str, Any]) -> int:
+    """Raises for what is no payload of an agent."""
+    if payload["kind"] == "logs":
+        return 200 + sum(100 + len(line[3]) for line in payload["lines"])
+    if payload["kind"] == "profile":
+        n_numbers = sum(len(stack) for stack in payload["stack"])
+        return 200 + sum(map(len, payload["frames"])) + sum(map(len, payload["prefix"])) + 8 * n_numbers
+    if payload["kind"] == "hello":
+        return 1_000
+    raise ValueError(payload["kind"])
+
+
+def _told(payload: Mapping[str, Any]) -> dict[str, int]:
+    """What is lost with a payload."""
+    if payload["kind"] == "logs":
+        n_dropped = payload.get("dropped", 0) + sum(line[4] for line in payload["lines"])
+        return {"log-lines": len(payload["lines"]) + n_dropped}
+    return {"profiles" if payload["kind"] == "profile" else "agent-messages": 1}

@@ -1,0 +1,245 @@
+"""The processes of a cluster, when they came and went, and where they run: snapshots, O(changed).
+
+While nobody comes or goes, a read costs the comparison of two dicts. Who came and went between two reads is not seen.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from distributed.comm.addressing import get_address_host
+
+from daskscope import wire
+from daskscope.agent.hardware import read_hardware
+from daskscope.collect.environments import (
+    MAX_BYTES,
+    MAX_NAME,
+    Numbered,
+    Shared,
+    environment_here,
+    environment_told,
+    hardware_told,
+    python_path_told,
+)
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
+    from distributed.scheduler import ClientState, WorkerState
+
+MAX_MEMBERS = 1000
+"""Of one message; `behind` tells of more."""
+MAX_LEFT, MAX_KEPT = 10_000, 1000
+"""Processes that went: so many wait to be sent, and so many of those that were are kept, should a message be lost."""
+MAX_GREETINGS = 10_000
+MAX_THREADS = 1 << 20
+FIRE_AND_FORGET = "fire-and-forget"
+"""Dask's own entry among the clients; no process."""
+
+_UNSETTLED = ("", "asked")
+"""States of an agent that will change."""
+_MOMENTS = {"add-worker": "worker", "remove-worker": "worker", "add-client": "client", "remove-client": "client"}
+
+
+@dataclass(slots=True)
+class _Process:
+    member: wire.Member
+    environment: wire.Environment | None = None
+    hardware: wire.Hardware | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class _Greeting:
+    python_path: str
+    hardware: wire.Hardware | None
+
+
+class MemberReader:
+    """`agent_status(address)`: whether the worker there has our agent, or why not."""
+
+    def __init__(self, scheduler: Scheduler, *, hardware: bool, agent_status: Callable[[str], str]) -> None:
+        self._scheduler, self._hardware, self._agent_status = scheduler, hardware, agent_status
+        self.lost = Counter[str]()
+        self._n_members = 0
+        self._seen_workers: dict[str, WorkerState] = {}
+        self._seen_clients: dict[str, ClientState] = {}
+        self._workers: dict[str, _Process] = {}
+        self._clients: dict[str, _Process] = {}
+        self._unsettled: dict[str, _Process] = {}
+        self._greetings: dict[str, _Greeting] = {}
+        self._changed: dict[int, _Process] = {}
+        """Those present of which something is to be sent, by number."""
+        self._left = deque[_Process]()
+        self._kept = deque[_Process](maxlen=MAX_KEPT)
+        self._here: tuple[wire.Environment, wire.Hardware | None] | None = None
+        self._environments, self._machines = Shared[wire.Environment](), Shared[wire.Hardware]()
+        address, started_ms = scheduler.address, round(scheduler.time_started * 1e3)
+        member = wire.Member(no=0, role="scheduler", id=address, host=get_address_host(address), joined_ms=started_ms)
+        self._self = self._add(member, None)
+
+    @property
+    def behind(self) -> bool:
+        """Whether the last read left members for the next."""
+        return bool(self._changed or self._left)
+
+    def start(self) -> None:
+        """Looks at the scheduler's own machine, in a thread: that reads from disk, and may ask EC2."""
+        threading.Thread(target=self._look_around, name="daskscope-hardware", daemon=True).start()
+
+    def take(self, worker: str, payload: Mapping[str, Any]) -> None:
+        """An agent's greeting; counted under `greetings` if it is not what an agent sends."""
+        try:
+            if len(self._greetings) >= MAX_GREETINGS:
+                raise ValueError(f"more than {MAX_GREETINGS} at once")
+            self._greetings[worker] = _Greeting(python_path_told(payload), hardware_told(payload))
+        except ValueError:
+            self.lost["greetings"] += 1
+
+    def read(self, now_s: float) -> tuple[list[wire.Member], list[wire.Environment], list[wire.Hardware]]:
+        """Members of which something changed, with the environments and machines that they point to."""
+        if self._seen_workers != self._scheduler.workers or self._seen_clients != self._scheduler.clients:
+            self._look_at_processes(now_s)
+        self._hear_greetings()
+        self._look_at_agents()
+        if self._here is not None:
+            (environment, machine), self._here = self._here, None
+            self._tell(self._self, environment, machine)
+        return self._packed()
+
+    def resend(self) -> None:
+        """A message was lost: send all of them again, as they are."""
+        self._changed = {process.member.no: process
+                         for process in (self._self, *self._workers.values(), *self._clients.values())}  # fmt: skip
+        self._left.extendleft(reversed(self._kept))
+        self._kept.clear()
+
+    def _look_around(self) -> None:
+        try:
+            self._here = (environment_here(), wire.Hardware(**read_hardware()) if self._hardware else None)
+        except Exception:  # noqa: BLE001  # in a thread nobody else would hear of it
+            self.lost["scheduler-environment"] += 1
+
+    def _look_at_processes(self, now_s: float) -> None:
+        moments = self._moments()
+        workers, clients = dict(self._scheduler.workers), dict(self._scheduler.clients)
+        # Who is another object than before is another process, though it may have the same address.
+        for address in [a for a, state in self._seen_workers.items() if workers.get(a) is not state]:
+            self._unsettled.pop(address, None)
+            self._leave(self._workers.pop(address, None), moments.get(("remove-worker", address), now_s))
+        for name in [c for c, state in self._seen_clients.items() if clients.get(c) is not state]:
+            self._leave(self._clients.pop(name, None), moments.get(("remove-client", name), now_s))
+        for address, worker in workers.items():
+            if self._seen_workers.get(address) is not worker:
+                self._guarded(self._add_worker, worker, moments.get(("add-worker", address), now_s))
+        for name, client in clients.items():
+            if self._seen_clients.get(name) is not client and name != FIRE_AND_FORGET:
+                self._guarded(self._add_client, client, moments.get(("add-client", name), now_s))
+        self._seen_workers, self._seen_clients = workers, clients
+
+    def _moments(self) -> dict[tuple[str, str], float]:
+        """When who came or went last, by (action, address or id), as far as Dask's events reach back."""
+        moments: dict[tuple[str, str], float] = {}
+        events: Any = self._scheduler.get_events("all")
+        for at_s, event in events:
+            # Users may log events of their own here.
+            if isinstance(event, Mapping) and isinstance(action := event.get("action"), str) and action in _MOMENTS:
+                who = event.get(_MOMENTS[action])
+                if isinstance(who, str):
+                    moments[action, who] = at_s
+        return moments
+
+    def _guarded(self, add: Callable[[Any, float], None], state: Any, at_s: float) -> None:
+        try:
+            add(state, at_s)
+        except Exception:  # noqa: BLE001  # whatever it told of itself: the others are not to be missed for it
+            self.lost["members"] += 1
+
+    def _add_worker(self, worker: WorkerState, at_s: float) -> None:
+        member = wire.Member(
+            no=self._n_members,
+            role="worker",
+            id=worker.address,
+            name=_name(worker.name),
+            host=get_address_host(worker.address),
+            joined_ms=round(at_s * 1e3),
+            n_threads=_whole(worker.nthreads, MAX_THREADS),
+            memory_limit_bytes=_whole(worker.memory_limit, MAX_BYTES),
+        )
+        process = self._add(member, environment_told(worker.versions))
+        self._workers[member.id] = self._unsettled[member.id] = process
+
+    def _add_client(self, client: ClientState, at_s: float) -> None:
+        member = wire.Member(no=self._n_members, role="client", id=client.client_key, joined_ms=round(at_s * 1e3))
+        self._clients[member.id] = self._add(member, environment_told(client.versions))
+
+    def _add(self, member: wire.Member, environment: wire.Environment | None) -> _Process:
+        process = self._changed[member.no] = _Process(member, self._environments.shared(environment))
+        self._n_members += 1
+        return process
+
+    def _leave(self, process: _Process | None, at_s: float) -> None:
+        if process is None:  # it could not be read when it came
+            return
+        process.member.left_ms = max(round(at_s * 1e3), process.member.joined_ms)
+        self._changed.pop(process.member.no, None)
+        if len(self._left) >= MAX_LEFT:
+            self._left.popleft()
+            self.lost["members"] += 1
+        self._left.append(process)
+
+    def _look_at_agents(self) -> None:
+        for address, process in list(self._unsettled.items()):
+            status = self._agent_status(address)
+            if status != process.member.agent:
+                process.member.agent = status
+                self._changed[process.member.no] = process
+            if status not in _UNSETTLED:
+                del self._unsettled[address]
+
+    def _hear_greetings(self) -> None:
+        greetings, self._greetings = self._greetings, {}
+        for address, greeting in greetings.items():
+            process = self._workers.get(address)
+            if process is None:  # it went before it was heard
+                self.lost["greetings"] += 1
+                continue
+            environment = replace(process.environment or wire.Environment(), python_path=greeting.python_path)
+            self._tell(process, environment, greeting.hardware)
+            self._unsettled[address] = process  # it may have told of trouble
+
+    def _tell(self, process: _Process, environment: wire.Environment, machine: wire.Hardware | None) -> None:
+        process.environment, process.hardware = self._environments.shared(environment), self._machines.shared(machine)
+        self._changed[process.member.no] = process
+
+    def _packed(self) -> tuple[list[wire.Member], list[wire.Environment], list[wire.Hardware]]:
+        sending = list(islice(self._changed.values(), MAX_MEMBERS))
+        for process in sending:
+            del self._changed[process.member.no]
+        while self._left and len(sending) < MAX_MEMBERS:
+            sending.append(self._left.popleft())
+            self._kept.append(sending[-1])
+        environments, machines = Numbered[wire.Environment](), Numbered[wire.Hardware]()
+        # Copies: the message is encoded later, in another thread.
+        members = [
+            replace(
+                process.member,
+                environment=environments.number(process.environment),
+                hardware=machines.number(process.hardware),
+            )
+            for process in sending
+        ]
+        return members, environments.items, machines.items
+
+
+def _name(value: object) -> str:
+    """A worker's name as a text: Dask takes any value, and its `repr` would be the user's code."""
+    text = str(value) if isinstance(value, (str, int, float)) else f"<{type(value).__qualname__}>"
+    return text[:MAX_NAME]
+
+
+def _whole(value: object, most: int) -> int:
+    return value if type(value) is int and 0 <= value <= most else 0

@@ -1,0 +1,161 @@
+"""Closing the cluster: when it has been idle for as long as the settings say, or when the server asks for it.
+
+Idleness is Dask's own business (`Scheduler.idle_timeout`, looked at four times a second): it is told the timeout, and
+does the closing. What is added is a warning in the notebooks of those connected, and the reason for the last message.
+Nothing here raises outwards.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import pickle
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from dask.utils import format_bytes, format_time
+from tornado.ioloop import PeriodicCallback
+
+from daskscope import wire
+from daskscope.settings import Settings
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
+
+IDLE = "idle-timeout-exceeded"
+"""In Dask's word."""
+ASKED = "close-requested"
+
+WARN_S = 60.0
+"""How long before an idle close its warning comes; half the timeout if that is shorter."""
+FAREWELL_S = 1.0
+"""Between the warning of a close that was asked for and the close: so long it may take to reach the notebooks."""
+MIN_TICK_S, MAX_TICK_S = 0.25, 15.0
+"""Between two looks at the idle time. Dask itself looks every quarter of a second."""
+
+logger = logging.getLogger("distributed.daskscope")
+
+
+class Closer:
+    """Closes a scheduler as the settings allow; all but `heed` belongs to its event loop."""
+
+    def __init__(self, scheduler: Scheduler, settings: Settings, now: Callable[[], float]) -> None:
+        """`now` gives epoch seconds."""
+        self._scheduler, self._settings, self._now = scheduler, settings, now
+        self._loop = scheduler.loop
+        self._page = ""
+        self._asked = self._closing = False
+        self._warned_of: float | None = None
+        """The stretch of idleness that was warned of, by its start."""
+        self._set_at = math.inf
+        """When Dask is to be told the timeout; infinite once it has been, or has one of its own."""
+        self._tick_s = min(max(_ahead_s(settings.idle_timeout_s or 0.0) / 4, MIN_TICK_S), MAX_TICK_S)
+        self._timer = PeriodicCallback(self._look_now, self._tick_s * 1e3)
+
+    def start(self) -> None:
+        """Tell Dask the timeout of the settings, unless it has one of its own."""
+        timeout_s = self._settings.idle_timeout_s
+        if timeout_s is None:
+            return
+        try:
+            if not self._scheduler.idle_timeout:
+                self._tell(timeout_s, self._now())
+            self._timer.start()
+        except Exception as error:  # noqa: BLE001  # host first
+            logger.warning("daskscope cannot close this cluster when idle: %s: %s", type(error).__name__, error)
+
+    def close(self) -> None:
+        """No more looks. The timeout stays: with it the cluster was started."""
+        self._timer.stop()
+
+    @property
+    def reason(self) -> str | None:
+        """Why the scheduler closes, if that was our doing or its idle timeout's; else None."""
+        if self._closing:
+            return ASKED
+        # Dask does not pass the reason on; an idle timeout can be told from the clock.
+        since_s, timeout_s = self._scheduler.idle_since, self._scheduler.idle_timeout
+        return IDLE if since_s and timeout_s and self._now() - since_s >= timeout_s else None
+
+    def heed(self, reply: wire.Reply) -> None:
+        """Runs in the sender's thread: leaves a note, and wakes the loop to read it."""
+        if "close" in reply.wish and self._settings.remote_close and not self._asked:
+            self._page, self._asked = reply.url, True
+            self._loop.add_callback(self._look_now)
+
+    def look(self, now_s: float) -> None:
+        """Close if that was asked for; warn of an idle close that is near. Comes again at any pace."""
+        if self._asked:
+            self._close_as_asked()
+        elif self._settings.idle_timeout_s is not None:
+            self._mind_idleness(self._settings.idle_timeout_s, now_s)
+
+    def _look_now(self) -> None:
+        try:
+            self.look(self._now())
+        except Exception as error:  # noqa: BLE001  # host first
+            logger.warning("daskscope could not look after closing: %s: %s", type(error).__name__, error)
+
+    def _tell(self, timeout_s: float, now_s: float) -> None:
+        """Dask would at once close who has been idle for long: then the warning comes first, and has its time."""
+        since_s, ahead_s = self._scheduler.idle_since, _ahead_s(timeout_s)
+        if since_s and now_s - since_s > timeout_s - ahead_s:
+            self._set_at = now_s + ahead_s
+            self._warn(since_s, timeout_s, self._set_at, now_s)
+        else:
+            self._scheduler.idle_timeout = timeout_s
+
+    def _mind_idleness(self, timeout_s: float, now_s: float) -> None:
+        since_s = self._scheduler.idle_since
+        if now_s >= self._set_at or (self._set_at < math.inf and since_s != self._warned_of):
+            self._set_at = math.inf
+            self._scheduler.idle_timeout = timeout_s
+        in_force_s = self._scheduler.idle_timeout  # Dask's own, or changed by the user since
+        if not (since_s and in_force_s) or since_s == self._warned_of:
+            return
+        closes_at = since_s + in_force_s
+        if closes_at - now_s <= _ahead_s(in_force_s) + self._tick_s:
+            self._warn(since_s, in_force_s, closes_at, now_s)
+
+    def _warn(self, since_s: float, timeout_s: float, closes_at: float, now_s: float) -> None:
+        """Once for each stretch of idleness."""
+        self._warned_of = since_s
+        scheduler = self._scheduler
+        n_clients = len(scheduler.clients.keys() - {"fire-and-forget"})
+        n_held = sum(prefix.states.get("memory", 0) for prefix in scheduler.task_prefixes.values())
+        n_bytes = sum(state.nbytes for state in scheduler.workers.values())
+        loss = f" Results held, which will be lost: {n_held} ({format_bytes(n_bytes)})." if n_held else ""
+        self._say(
+            f"This cluster has had nothing to do for {format_time(max(now_s - since_s, 0.0))} and closes itself in "
+            f"{format_time(max(closes_at - now_s, 0.0))}, at {datetime.fromtimestamp(closes_at, UTC):%H:%M:%S} UTC "
+            f"(idle timeout: {format_time(timeout_s)}; clients connected: {n_clients}).{loss} Any task keeps it: "
+            "client.submit(int). To let it idle, say client.run_on_scheduler(lambda dask_scheduler: "
+            "setattr(dask_scheduler, 'idle_timeout', None)), or start it with daskscope.analytics.idle.timeout: null."
+        )
+
+    def _close_as_asked(self) -> None:
+        if self._closing or self._scheduler.status.name in ("closing", "closed"):
+            return
+        self._closing = True
+        # Before the warning, which may fail: nobody asks twice.
+        self._loop.call_later(FAREWELL_S, self._end)
+        where = f"{self._settings.server}/{self._page}" if self._settings.server else self._page
+        self._say(f"This cluster closes now: somebody asked for it on the server. Who and why is on {where}.")
+
+    async def _end(self) -> None:
+        try:
+            await self._scheduler.close(reason=ASKED)
+        except Exception as error:  # noqa: BLE001  # host first
+            logger.warning("daskscope was asked to close this cluster and failed: %s: %s", type(error).__name__, error)
+
+    def _say(self, text: str) -> None:
+        """A warning in the log, and by Dask's own topic for it in every client's process."""
+        logger.warning("daskscope: %s", text)
+        # As `distributed.worker.warn` does.
+        self._scheduler.log_event("warn", {"message": pickle.dumps(text), "category": pickle.dumps(UserWarning)})
+
+
+def _ahead_s(timeout_s: float) -> float:
+    """How long before an idle close its warning comes."""
+    return min(WARN_S, timeout_s / 2)

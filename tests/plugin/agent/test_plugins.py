@@ -1,0 +1,183 @@
+"""The plugins on real workers and nannies: set up at once, undone at the end, and no harm in between."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+from typing import Any
+
+import cloudpickle
+import pytest
+from distributed import Nanny, Worker
+
+from daskscope.agent import NAME, TOPIC, plugins
+from daskscope.agent.logs import listeners
+from daskscope.agent.plugins import NannyAgent, WorkerAgent
+from daskscope.collect.parcels import Parcels
+from tests.plugin.rig import Cluster, inc, settings, until
+from tests.plugin.worker_process import LACKS_DASKSCOPE
+
+pytestmark = pytest.mark.asyncio
+
+SAME_PYTHON = {"host": {"python": ".".join(map(str, sys.version_info[:3]))}}
+
+
+def worker_agent(**changes: Any) -> WorkerAgent:
+    given: dict[str, Any] = {"cluster": "c", "level": 30, "profile_interval_s": None, "hardware": False}
+    return WorkerAgent(**{**given, **changes})
+
+
+def said(cluster: Cluster, kind: str) -> list[dict[str, Any]]:
+    return [payload for _, payload in cluster.scheduler.get_events(TOPIC) if payload["kind"] == kind]
+
+
+def texts(cluster: Cluster) -> list[str]:
+    return [line[3] for payload in said(cluster, "logs") for line in payload["lines"]]
+
+
+async def test_a_worker_greets_and_sends_its_lines(cluster: Cluster) -> None:
+    (worker,) = cluster.workers
+    await worker.plugin_add(worker_agent(), name=NAME)
+    await cluster.client.submit(logging.getLogger("mine").warning, "from a task")
+    await until(lambda: said(cluster, "hello") and texts(cluster))
+    (hello,) = said(cluster, "hello")
+    assert hello == {"kind": "hello", "python_path": sys.executable, "from": "worker", "worker": worker.address}
+    assert texts(cluster) == ["from a task"]
+    assert said(cluster, "logs")[0]["worker"] == worker.address
+
+
+async def test_hardware_goes_with_the_greeting(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "read_hardware", lambda: {"cores": 3, "provider": ""})
+    await cluster.workers[0].plugin_add(worker_agent(hardware=True), name=NAME)
+    await until(lambda: said(cluster, "hello"))
+    assert said(cluster, "hello")[0]["cores"] == 3
+
+
+async def test_what_did_not_work_is_told_and_the_worker_works_on(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("no way")
+
+    monkeypatch.setattr(plugins, "join", fail)
+    monkeypatch.setattr(plugins, "read_hardware", fail)
+    (worker,) = cluster.workers
+    assert await worker.plugin_add(worker_agent(hardware=True), name=NAME) == {"status": "OK"}
+    await until(lambda: said(cluster, "hello"))
+    assert said(cluster, "hello")[0]["trouble"] == "RuntimeError: no way"
+    assert await cluster.client.submit(inc, 1) == 2
+    assert await worker.plugin_remove(name=NAME) == {"status": "OK"}
+
+
+async def test_everything_is_undone_when_the_worker_closes(cluster: Cluster) -> None:
+    factory, last = logging.getLogRecordFactory(), logging.lastResort
+    agent = worker_agent(profile_interval_s=60.0)
+    async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False) as brief:
+        await brief.plugin_add(agent, name=NAME)
+        assert "c" in listeners()
+        logging.getLogger("mine").warning("its last words")
+    assert "c" not in listeners()
+    assert logging.getLogRecordFactory() is factory
+    assert logging.lastResort is last
+    assert agent._profiler is not None
+    assert agent._profiler._stopped.is_set()
+    await until(lambda: texts(cluster))
+    assert texts(cluster) == ["its last words"]
+
+
+async def test_without_a_level_nothing_listens(cluster: Cluster) -> None:
+    (worker,) = cluster.workers
+    await worker.plugin_add(worker_agent(level=None), name=NAME)
+    assert "c" not in listeners()
+    logging.getLogger("mine").warning("unheard")
+    await worker.plugin_remove(name=NAME)
+    await until(lambda: said(cluster, "hello"))
+    assert texts(cluster) == []
+
+
+async def nanny_of(cluster: Cluster) -> Any:
+    return await Nanny(cluster.scheduler.address, nthreads=1, dashboard=False, memory_limit="1 GiB")
+
+
+async def test_a_nanny_sends_its_lines_with_its_worker_s_address(cluster: Cluster) -> None:
+    nanny = await nanny_of(cluster)
+    try:
+        logging.getLogger("distributed.nanny").warning("before the agent came")
+        await nanny.plugin_add(NannyAgent(cluster="c", level=30), name=NAME)
+        logging.getLogger("distributed.nanny").warning("after")
+        await until(lambda: len(texts(cluster)) == 2)
+        assert {(p["from"], p["worker"]) for p in said(cluster, "logs")} == {("nanny", nanny.worker_address)}
+        logging.getLogger("mine").warning("its last words")
+    finally:
+        await nanny.close()
+    assert texts(cluster) == ["before the agent came", "after", "its last words"]
+    assert "c" not in listeners()
+
+
+async def test_a_nanny_whose_scheduler_does_not_answer_counts_and_closes(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nanny = await nanny_of(cluster)
+    asked: list[object] = []
+
+    class Gone:
+        async def log_event(self, topic: str, msg: object) -> None:
+            asked.append(msg)
+            raise OSError("no scheduler")
+
+    agent = NannyAgent(cluster="c", level=30)
+    await nanny.plugin_add(agent, name=NAME)
+    real = nanny.scheduler
+    nanny.scheduler = Gone()
+    logging.getLogger("mine").warning("lost")
+    await until(lambda: asked and agent._sending is None)
+    nanny.scheduler = real
+    logging.getLogger("mine").warning("next")
+    await until(lambda: texts(cluster))
+    ((*_, text, dropped),) = said(cluster, "logs")[0]["lines"]
+    assert (text, dropped) == ("next", 1)
+
+    class Silent:
+        async def log_event(self, topic: str, msg: object) -> None:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(plugins, "CLOSE_S", 0.0)
+    nanny.scheduler = Silent()
+    logging.getLogger("mine").warning("unheard")
+    await asyncio.sleep(0)
+    await agent.teardown(nanny)
+    nanny.scheduler = real
+    await nanny.close()
+
+
+LOADS = """
+import pickle, sys
+plugin = pickle.loads(sys.stdin.buffer.read())
+assert not [name for name in sys.modules if name.partition(".")[0] == "daskscope"]
+print(plugin.name, type(plugin).__module__, sorted(vars(plugin)))
+"""
+
+
+@pytest.mark.parametrize("nanny", [False, True])
+async def test_pickled_by_value_it_loads_where_daskscope_is_not_installed(nanny: bool) -> None:
+    given = settings(token="dst_secret", name="my cluster")
+    pickled = Parcels("c", given).of(SAME_PYTHON, nanny=nanny)
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", LACKS_DASKSCOPE + LOADS], input=pickled, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().startswith("daskscope-agent daskscope.agent.plugins ")
+    assert b"dst_secret" not in pickled
+    assert b"my cluster" not in pickled
+
+
+async def test_pickling_leaves_the_process_as_it_was() -> None:
+    before = cloudpickle.list_registry_pickle_by_value()
+    parcels = Parcels("c", settings())
+    by_value = parcels.of(SAME_PYTHON, nanny=False)
+    assert cloudpickle.list_registry_pickle_by_value() == before
+    assert parcels.of(SAME_PYTHON, nanny=False) is by_value, "made once"
+    for other in ({"host": {"python": "2.7.18"}}, {}, {"host": None}, {"host": {"python": 3}}):
+        assert len(parcels.of(other, nanny=False)) < 1_000, "by reference"

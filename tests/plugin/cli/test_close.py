@@ -1,0 +1,89 @@
+"""`daskscope close`: it says what will happen, asks, and prints one sentence."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import dask.config
+import pytest
+from click.testing import CliRunner, Result
+
+from daskscope import cli
+from tests.plugin.api_server import Answer, ApiServer, error
+
+CLUSTER = {"id": 12, "name": "etl", "user": "ann", "answers": {"running": {"sentence": "Idle for 2 h."}}}
+
+
+def api(path: str, query: dict[str, str]) -> Answer:
+    if path.endswith("/close"):
+        return 202, {"sentence": "Cluster 12 is asked to close."}
+    return 200, {"items": [CLUSTER], "cursor": None} if path.endswith("/clusters") else CLUSTER
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Any]:
+    with ExitStack() as stack:
+
+        def start(answer: Any = api) -> ApiServer:
+            server = stack.enter_context(ApiServer(answer).running())
+            configured = {"server": server.url, "token": "t", "account": "acme", "data": str(tmp_path)}
+            stack.enter_context(dask.config.set({"daskscope": configured}))
+            return server
+
+        yield start
+
+
+def run(*arguments: str, typed: str = "") -> Result:
+    return CliRunner().invoke(cli.scope, ["close", *arguments], input=typed)
+
+
+def asked_to_close(server: ApiServer) -> list[str]:
+    return [path for path, _, _ in server.asked if path.endswith("/close")]
+
+
+def test_with_yes_it_asks_nobody_and_says_one_sentence(serve: Any) -> None:
+    server = serve()
+    result = run("12", "--yes", "--reason", "nobody needs it")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "Cluster 12 is asked to close.\n", "")
+    assert [path for path, _, _ in server.asked] == ["/api/v1/acme/clusters/12/close"]
+    assert server.posted == [{"reason": "nobody needs it"}]
+
+
+def test_it_says_which_cluster_that_is_and_asks(serve: Any) -> None:
+    server = serve()
+    result = run("Scheduler-1", typed="y\n")
+    assert (result.exit_code, result.stdout) == (0, "Cluster 12 is asked to close.\n")
+    assert "Cluster 12, 'etl' of ann: Idle for 2 h." in result.stderr
+    assert "Running tasks and held results are lost" in result.stderr
+    assert asked_to_close(server) == ["/api/v1/acme/clusters/12/close"]
+
+
+@pytest.mark.parametrize("typed", ["n\n", "\n", ""])
+def test_whatever_is_no_yes_closes_nothing(serve: Any, typed: str) -> None:
+    server = serve()
+    result = run("12", typed=typed)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert asked_to_close(server) == []
+
+
+def test_latest_is_the_cluster_that_started_last(serve: Any) -> None:
+    server = serve()
+    assert run("latest", "--yes").exit_code == 0
+    assert asked_to_close(server) == ["/api/v1/acme/clusters/12/close"]
+
+
+def test_account_and_server_can_be_named(serve: Any) -> None:
+    named, configured = serve(), serve()
+    assert run("12", "--yes", "--account", "other", "--server", named.url).exit_code == 0
+    assert asked_to_close(named) == ["/api/v1/other/clusters/12/close"]
+    assert configured.asked == []
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, 3), (403, 3), (404, 4), (409, 1)])
+def test_a_refusal_is_one_line(serve: Any, status: int, code: int) -> None:
+    serve(lambda *_: error(status, "code", "What, why."))
+    result = run("12", "--yes")
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert result.stderr.startswith("Error: What, why.")
+    assert len(result.stderr.splitlines()) == 1

@@ -1,0 +1,329 @@
+"""Workers that went, from real ones: why, with what in their hands, and none told twice."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Any
+
+import dask.config
+import pytest
+from distributed import Nanny, Worker, wait
+from distributed.scheduler import WorkerState
+
+from daskscope import wire
+from daskscope.collect import deaths as module
+from daskscope.collect.deaths import GRACE_S, DeathReader
+from daskscope.collect.topics import Topics
+from tests.plugin.rig import Cluster, inc, look_at, running, until
+
+pytestmark = pytest.mark.asyncio
+
+RELEASE = tuple(map(int, version("distributed").split(".")[:3]))
+NANNIES_TELL, SCHEDULERS_TELL = RELEASE >= (2024, 4, 2), RELEASE >= (2024, 3, 0)
+
+
+class Reading:
+    """A reader, and the time of the scheduler it reads."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.topics = Topics(cluster.scheduler)
+        self.reader = DeathReader(cluster.scheduler, self.topics)
+        self.topics.start()
+        self.now_s = self.began_s = cluster.scheduler.total_nthreads_history[-1][0]
+
+    def __call__(self, *, after_s: float = 60.0, last: bool = False, **memory_mib: int) -> list[wire.Death]:
+        self.now_s += after_s
+        columns = wire.Workers(
+            address=[address.replace("_", ":") for address in memory_mib], memory_mib=list(memory_mib.values())
+        )
+        return self.reader.read(columns, self.now_s, last=last)
+
+
+def cut_off(cluster: Cluster, address: str) -> WorkerState:
+    """End a worker's connection, as if its machine were gone."""
+    state = cluster.scheduler.workers[address]
+    cluster.scheduler.stream_comms[address].abort()
+    return state
+
+
+def empty(topics: Topics, names: Iterable[str]) -> None:
+    for name in names:
+        found = topics._find(name)
+        assert found is not None
+        found[1].clear()
+
+
+async def test_a_worker_that_is_cut_off_with_all_it_held(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    async with Worker(cluster.scheduler.address, nthreads=1, name="victim", memory_limit="2 GiB") as victim:
+        assert reading() == []
+        results = cluster.client.map(inc, range(3), workers=[victim.address])
+        scattered = await cluster.client.scatter({"given": 1}, workers=[victim.address])
+        await wait(results)
+        tasks = [
+            cluster.client.submit(asyncio.sleep, 60, key=("sleeper", n), workers=[victim.address]) for n in range(30)
+        ]
+        state = cluster.scheduler.workers[victim.address]
+        await until(lambda: len(state.processing) > 20 and state.metrics.get("memory"))
+        given = {str(task.key) for task in state.processing}
+        cut_off(cluster, victim.address)
+        await until(lambda: victim.address not in cluster.scheduler.workers)
+        (death,) = reading()
+    assert (death.no, death.worker, death.name, death.host) == (0, victim.address, "victim", "127.0.0.1")
+    assert (death.expected, death.reason) == (False, "lost")
+    assert (death.n_processing, len(death.processing)) == (len(given), 20)
+    assert set(death.processing) <= given
+    assert death.n_results_lost == (4 if SCHEDULERS_TELL else 0)
+    assert death.memory_limit_bytes == 2 << 30
+    assert death.memory_bytes == state.metrics["memory"]
+    assert abs(death.at_ms - cluster.scheduler.total_nthreads_history[-1][0] * 1e3) < 5_000
+    assert (reading.reader.n_unexpected, reading(last=True)) == (1, [])
+    del results, scattered, tasks
+
+
+async def test_who_takes_leave_is_expected(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    for n, name in enumerate(("closed", "retired")):
+        async with Worker(cluster.scheduler.address, nthreads=1, name=name) as worker:
+            reading()
+            if name == "retired":
+                await cluster.client.retire_workers([worker.address])
+            else:
+                await worker.close()
+            await until(lambda: len(cluster.scheduler.workers) == 1)
+            (death,) = reading()
+            reason = "retired" if name == "retired" else "worker-close"
+            assert (death.no, death.name, death.expected, death.reason) == (n, name, True, reason)
+    assert reading.reader.n_unexpected == 0
+
+
+async def test_a_restart_ends_each_worker_once(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    await cluster.client.restart(wait_for_workers=False)
+    await until(lambda: not cluster.scheduler.workers)
+    await cluster.workers[0].finished()
+    (death,) = reading()
+    assert (death.name, death.expected) == ("w0", True)
+    # Without a nanny, releases before 2024.3.0 do not say what made them remove it.
+    assert death.reason == ("client-restart" if SCHEDULERS_TELL else "scheduler-remove-worker")
+    assert reading() == []
+
+
+async def test_a_worker_that_fails_within_dask_was_not_asked_to(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    nonsense: Any = "no event that Dask knows"
+    with pytest.raises(AttributeError):
+        cluster.workers[0].handle_stimulus(nonsense)
+    await until(lambda: not cluster.scheduler.workers)
+    (death,) = reading()
+    assert (death.expected, death.reason) == (False, "worker-fail-hard")
+
+
+async def test_a_worker_that_was_silent_for_too_long(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    state: Any = cluster.scheduler.workers[cluster.workers[0].address]
+    state.last_seen -= 10_000
+    await cluster.scheduler.check_worker_ttl()
+    (death,) = reading()
+    assert (death.worker, death.expected, death.reason) == (state.address, False, "worker-ttl")
+
+
+async def test_a_nanny_that_ends_its_worker_for_its_memory(cluster: Cluster) -> None:
+    """With a process of its own, whose nanny looks at it every 50 ms and finds it too large from the start."""
+    reading = Reading(cluster)
+    thresholds = {"distributed.worker.memory.terminate": 0.5, "distributed.worker.memory.monitor-interval": "50ms"}
+    # Room enough until it has come, then none.
+    with dask.config.set(thresholds):
+        async with Nanny(
+            cluster.scheduler.address, nthreads=1, name="big", memory_limit="4 GiB", dashboard=False
+        ) as nanny:
+            address = nanny.worker_address
+            assert address is not None
+            state = cluster.scheduler.workers[address]
+            await until(lambda: state.metrics.get("memory"))
+            assert reading() == []
+            nanny.memory_manager.memory_limit = 1 << 20
+            await until(lambda: address not in cluster.scheduler.workers)
+            nanny.memory_manager.memory_limit = 4 << 30
+            found = reading(after_s=0)
+            await until(lambda: len(cluster.scheduler.workers) == 2)  # the nanny brought another one
+            deaths = [*found, *reading()]
+    (death,) = [death for death in deaths if death.worker == address]
+    assert (death.name, death.expected) == ("big", False)
+    assert death.memory_bytes > 10 << 20
+    assert death.memory_limit_bytes == 4 << 30
+    assert death.reason == ("nanny-memory" if NANNIES_TELL else "lost")
+
+
+async def test_a_worker_process_that_is_killed_and_one_whose_nanny_closes(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    async with Nanny(cluster.scheduler.address, nthreads=1, name="own", dashboard=False) as nanny:
+        first, pid = nanny.worker_address, nanny.pid
+        assert first is not None
+        assert pid is not None
+        assert reading() == []
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: first not in cluster.scheduler.workers)
+        await until(lambda: len(cluster.scheduler.workers) == 2)
+        (second,) = cluster.scheduler.workers.keys() - {cluster.workers[0].address}
+    await until(lambda: len(cluster.scheduler.workers) == 1)
+    killed, closed = reading()
+    assert (killed.worker, killed.expected, killed.reason) == (first, False, "lost")
+    assert (closed.worker, closed.expected, closed.reason) == (second, True, "nanny-close")
+    assert reading.reader.n_unexpected == 1
+
+
+async def test_the_word_of_a_nanny_is_waited_for_but_not_for_ever(cluster: Cluster) -> None:
+    for late_s, last, told in ((0.0, True, "lost"), (GRACE_S, False, "lost"), (0.0, False, "nanny-memory")):
+        async with Worker(cluster.scheduler.address, nthreads=1, name="nursed") as worker:
+            reading = Reading(cluster)
+            state: Any = cluster.scheduler.workers[worker.address]
+            state.nanny = "tcp://127.0.0.1:1"
+            cut_off(cluster, worker.address)
+            await until(lambda: len(cluster.scheduler.workers) == 1)
+            (gone_s, _) = next(reading.topics.latest("all"))
+            deaths = reading(after_s=gone_s - reading.now_s + late_s, last=last)
+            if told != "lost":
+                assert (deaths, reading.reader.behind) == ([], False), "there is nothing more to tell for now"
+                cluster.scheduler.log_event("worker-restart-memory", {"worker": worker.address, "rss": 5 << 30})
+                deaths = reading()
+        (death,) = deaths
+        assert death.reason == told
+        assert (death.memory_bytes == 5 << 30) is (told == "nanny-memory")
+        assert reading() == []
+
+
+async def test_how_fast_its_memory_grew(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    address = cluster.workers[0].address
+    for memory_mib in (100, 200, 300, 400):
+        reading(after_s=10.0, **{address: memory_mib})
+    cluster.scheduler.workers[address].metrics["memory"] = 1 << 30
+    await cluster.workers[0].close()
+    (death,) = reading()
+    assert death.memory_slope_bytes_s == 10 << 20
+    assert death.memory_bytes == 400 << 20, "the last that was read is younger than the last heartbeat"
+
+
+async def test_two_lives_under_one_address(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    ports: list[int] = []
+    for name in ("first", "second"):
+        options: dict[str, Any] = {"port": ports[0]} if ports else {}
+        async with Worker(cluster.scheduler.address, nthreads=1, name=name, **options) as worker:
+            ports.append(worker.port)
+            if name == "first":
+                assert reading() == []
+                await cluster.client.retire_workers([worker.address])
+            else:
+                cut_off(cluster, worker.address)
+            await until(lambda: len(cluster.scheduler.workers) == 1)
+    retired, lost = reading()
+    assert ports[0] == ports[1]
+    assert (retired.name, retired.reason, retired.expected) == ("first", "retired", True)
+    assert (lost.reason, lost.expected) == ("lost", False)
+    assert lost.name == "", "it came and went between two reads"
+
+
+async def test_a_worker_is_told_even_if_nothing_was_said(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    address = cluster.workers[0].address
+    cut_off(cluster, address)
+    await until(lambda: not cluster.scheduler.workers)
+    empty(reading.topics, ("all", address))
+    (death,) = reading()
+    assert (death.worker, death.name, death.expected, death.reason) == (address, "w0", False, "lost")
+    assert death.at_ms == round(reading.now_s * 1e3)
+    assert reading() == []
+
+
+async def test_its_own_topic_tells_where_the_common_one_has_overflown(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    await cluster.workers[0].close()
+    await until(lambda: not cluster.scheduler.workers)
+    empty(reading.topics, ["all"])
+    (death,) = reading()
+    assert (death.reason, death.expected) == ("worker-close", True)
+    assert death.at_ms < reading.now_s * 1e3
+
+
+async def test_what_went_before_the_watch_is_not_told(cluster: Cluster) -> None:
+    await cluster.workers[0].close()
+    await until(lambda: not cluster.scheduler.workers)
+    assert Reading(cluster)() == []
+
+
+async def test_more_than_fit_into_a_message_wait_and_too_many_are_counted(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_DEATHS", 2)
+    monkeypatch.setattr(module, "MAX_WAITING", 5)
+    reading = Reading(cluster)
+    for n in range(7):
+        cluster.scheduler.log_event("all", {"action": "remove-worker", "worker": f"tcp://10.0.0.{n}:1"})
+    told: list[list[str]] = []
+    behind: list[bool] = []
+    for _ in range(4):
+        told.append([death.worker for death in reading()])
+        behind.append(reading.reader.behind)
+    assert told == [[f"tcp://10.0.0.{n}:1" for n in pair] for pair in ((0, 1), (2, 3), (4,), ())]
+    assert behind == [True, True, False, False]
+    assert reading.reader.lost == {"deaths": 2}
+
+
+async def test_nonsense_is_left_out_and_counted(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    log = cluster.scheduler.log_event
+    log("all", {"action": "remove-worker", "worker": 7})
+    log("all", {"action": "remove-worker", "worker": "tcp://10.0.0.1:1", "processing-tasks": 5})
+    log("all", {"action": "remove-worker", "worker": "tcp://10.0.0.2:1", "stimulus_id": {"a": 1}, "expected": "so"})
+    for topic in ("all", "scheduler", "worker-restart-memory", "tcp://10.0.0.3:1"):
+        log(topic, "a text")
+        log(topic, {"action": "worker-ttl-timed-out", "worker": [], "workers": [[], 3]})
+    log("worker-restart-memory", {"worker": "tcp://10.0.0.3:1", "rss": "much"})
+    log("all", {"action": "remove-worker", "worker": "tcp://10.0.0.3:1", "processing-tasks": [("x" * 300, 1)]})
+    second, third = reading()
+    assert (second.worker, third.worker) == ("tcp://10.0.0.2:1", "tcp://10.0.0.3:1")
+    assert (third.reason, third.memory_bytes) == ("nanny-memory", 0)
+    assert third.processing == [f"('{'x' * 198}..."]
+    assert reading.reader.lost == {"unreadable-deaths": 1}
+
+
+async def test_a_worker_whose_name_has_no_text(cluster: Cluster) -> None:
+    class Nameless:
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    reading = Reading(cluster)
+    state: Any = cluster.scheduler.workers[cluster.workers[0].address]
+    await cluster.workers[0].close()
+    await until(lambda: not cluster.scheduler.workers)
+    state.name = Nameless()
+    assert reading() == []
+    assert reading.reader.lost == {"unreadable-deaths": 1}
+
+
+async def test_metrics_that_are_no_numbers(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    state = cluster.scheduler.workers[cluster.workers[0].address]
+    cluster.workers[0].periodic_callbacks["heartbeat"].stop()
+    for memory in ("much", float("nan"), float("inf"), -1, None, 10**400):
+        state.metrics = {"memory": memory}
+        assert reading() == []
+    await cluster.workers[0].close()
+    (death,) = reading()
+    assert (death.memory_bytes, death.memory_slope_bytes_s) == (0, 0)
+
+
+async def test_the_message_tells_deaths_and_how_many_were_not_asked_for() -> None:
+    async with running(3) as cluster:
+        look = await look_at(cluster.scheduler)
+        cut_off(cluster, cluster.workers[0].address)
+        await cluster.workers[1].close()
+        await until(lambda: len(cluster.scheduler.workers) == 1)
+        message = look()
+        assert {(death.name, death.expected) for death in message.deaths} == {("w0", False), ("w1", True)}
+        assert message.totals.n_workers_lost == 1
+        assert look().deaths == []

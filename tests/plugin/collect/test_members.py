@@ -1,0 +1,341 @@
+"""The processes of a real cluster: who is there, who came, who went, and what runs where."""
+
+from __future__ import annotations
+
+import platform
+import socket
+import sys
+from importlib import metadata
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+from distributed import Client, Worker
+
+from daskscope import wire
+from daskscope.collect import members as module
+from daskscope.collect.environments import environment_told
+from daskscope.collect.members import MemberReader
+from tests.plugin.rig import Cluster, until
+
+pytestmark = pytest.mark.asyncio
+
+NOW_S = 4e9
+"""Later than anything that Dask dates during a test."""
+HELLO: dict[str, Any] = {
+    "kind": "hello", "python_path": "/opt/py", "cores": 8, "memory_bytes": 1 << 34, "gpus": ("NVIDIA A10G",),
+    "provider": "aws", "instance_type": "g5.2xlarge", "region": "us-east-1", "zone": "us-east-1c", "lifecycle": "spot",
+}  # fmt: skip
+
+Told = tuple[list[wire.Member], list[wire.Environment], list[wire.Hardware]]
+
+
+class Agents:
+    """What stands on workers, as the test has it."""
+
+    def __init__(self) -> None:
+        self.status: dict[str, str] = {}
+        self.n_asked = 0
+
+    def __call__(self, address: str) -> str:
+        self.n_asked += 1
+        return self.status.get(address, "running")
+
+
+def reader(cluster: Cluster, agents: Agents | None = None) -> MemberReader:
+    return MemberReader(cluster.scheduler, hardware=True, agent_status=agents or Agents())
+
+
+def by_role(told: Told) -> dict[str, wire.Member]:
+    members, environments, hardware = told
+    message = wire.Message(v=1, cluster="c", boot="b", seq=0, made_at_ms=0, uptime_us=0, next_s=1.0, members=members,
+                           environments=environments, hardware=hardware)  # fmt: skip
+    assert wire.decode(wire.encode(message)) == message, "what is made is of the format"
+    found = {member.role: member for member in members}
+    assert len(found) == len(members)
+    return found
+
+
+async def settled(reading: MemberReader) -> Told:
+    """Everything there is to tell, the scheduler's own machine among it."""
+    reading.start()
+    await until(lambda: reading._here is not None)
+    told = reading.read(NOW_S)
+    assert reading.read(NOW_S) == ([], [], []), "and only once"
+    return told
+
+
+async def test_the_processes_of_a_cluster(cluster: Cluster) -> None:
+    reading = reader(cluster)
+    told = await settled(reading)
+    members, (worker,) = by_role(told), cluster.workers
+    assert members.keys() == {"scheduler", "worker", "client"}
+    assert sorted(member.no for member in members.values()) == [0, 1, 2]
+    told_of = members["worker"]
+    assert (told_of.id, told_of.name, told_of.host) == (worker.address, "w0", "127.0.0.1")
+    assert (told_of.n_threads, told_of.memory_limit_bytes, told_of.agent) == (1, 1 << 30, "running")
+    assert (told_of.left_ms, told_of.hardware) == (None, None)
+    assert members["client"].id == cluster.client.id
+    assert members["scheduler"].id == cluster.scheduler.address
+    assert members["scheduler"].joined_ms == round(cluster.scheduler.time_started * 1e3)
+    for role in ("worker", "client"):
+        assert members["scheduler"].joined_ms <= members[role].joined_ms < NOW_S * 1e3, (
+            "as Dask dates it, not when read"
+        )
+
+
+async def test_software_is_what_each_process_told(cluster: Cluster) -> None:
+    members, environments, hardware = told = await settled(reader(cluster))
+    for member in members:
+        assert member.environment is not None
+        environment = environments[member.environment]
+        assert environment.python == platform.python_version()
+        assert environment.os == f"{platform.system()} {platform.release()}"
+        assert environment.machine == platform.machine()
+        for package in ("dask", "distributed", "cloudpickle", "tornado", "toolz"):
+            assert environment.packages[package] == metadata.version(package), (member.role, package)
+    scheduler = by_role(told)["scheduler"]
+    assert environments[scheduler.environment or 0].python_path == sys.executable
+    assert (hardware[scheduler.hardware or 0].cores, len(hardware)) == (psutil.cpu_count(), 1)
+    assert by_role(told)["worker"].environment == by_role(told)["client"].environment, "equal ones are told once"
+
+
+async def test_without_the_setting_no_machine_is_looked_at(cluster: Cluster) -> None:
+    reading = MemberReader(cluster.scheduler, hardware=False, agent_status=Agents())
+    _, environments, hardware = await settled(reading)
+    assert hardware == []
+    assert [environment.python_path for environment in environments].count(sys.executable) == 1
+
+
+async def test_who_comes_and_goes_is_told_at_once_and_once(cluster: Cluster) -> None:
+    reading = reader(cluster)
+    await settled(reading)
+    async with Worker(cluster.scheduler.address, nthreads=3, name=("a", 1), dashboard=False) as second:
+        (came,), _, _ = reading.read(NOW_S)
+        assert (came.no, came.role, came.id, came.name, came.n_threads) == (3, "worker", second.address, "<tuple>", 3)
+        async with Client(cluster.scheduler.address, asynchronous=True) as client:
+            (other,), _, _ = reading.read(NOW_S)
+            assert (other.no, other.role, other.id, other.left_ms) == (4, "client", client.id, None)
+    await until(lambda: len(cluster.scheduler.workers) == 1)
+    gone = {member.no: member for member in reading.read(NOW_S)[0]}
+    assert gone.keys() == {3, 4}
+    for member in (came, other):
+        left_ms = gone[member.no].left_ms
+        assert left_ms is not None
+        assert member.joined_ms <= left_ms < NOW_S * 1e3
+    assert reading.read(NOW_S) == ([], [], [])
+
+
+async def test_times_are_those_of_the_read_where_dask_has_forgotten_them(cluster: Cluster) -> None:
+    reading = reader(cluster)
+    cluster.scheduler.get_events = lambda topic=None: ()  # pyright: ignore[reportAttributeAccessIssue]
+    members = by_role(await settled(reading))
+    assert members["worker"].joined_ms == members["client"].joined_ms == NOW_S * 1e3
+
+
+async def test_what_users_log_beside_dask_s_events_dates_nothing(cluster: Cluster) -> None:
+    (worker,) = cluster.workers
+    came = "add-worker"
+    for event in ("text", None, {"action": [came]}, {"action": came}, {"action": came, "worker": 7}, {1: 2}):
+        cluster.scheduler.log_event("all", event)
+    assert by_role(await settled(reader(cluster)))["worker"].id == worker.address
+
+
+async def test_another_process_at_the_same_address_is_another_member(cluster: Cluster) -> None:
+    reading = reader(cluster)
+    before = by_role(await settled(reading))["worker"]
+    state = cluster.scheduler.workers[before.id]
+    try:
+        cluster.scheduler.workers[before.id] = again = state.clean()  # pyright: ignore[reportArgumentType]
+        again.server_id, again.versions = "Worker-another", {}
+        left, came = sorted(reading.read(NOW_S)[0], key=lambda member: member.no)
+    finally:
+        cluster.scheduler.workers[before.id] = state
+    assert (left.no, left.left_ms is not None) == (before.no, True)
+    assert (came.no, came.id, came.left_ms, came.environment) == (3, before.id, None, None)
+
+
+async def test_a_greeting_tells_the_machine(cluster: Cluster) -> None:
+    reading, (worker,) = reader(cluster), cluster.workers
+    before = by_role(await settled(reading))["worker"]
+    reading.take(worker.address, HELLO)
+    (member,), (environment,), (hardware,) = reading.read(NOW_S)
+    assert member.no == before.no
+    assert (environment.python_path, environment.python) == ("/opt/py", platform.python_version())
+    assert hardware == wire.Hardware(
+        cores=8, memory_bytes=1 << 34, gpus=["NVIDIA A10G"], provider="aws", instance_type="g5.2xlarge",
+        region="us-east-1", zone="us-east-1c", lifecycle="spot",
+    )  # fmt: skip
+    reading.take(worker.address, {"kind": "hello", "python_path": "/opt/py"})
+    _, _, hardware = reading.read(NOW_S)
+    assert hardware == [], "where the setting is off"
+
+
+async def test_a_greeting_may_come_before_its_worker_was_seen(cluster: Cluster) -> None:
+    reading, (worker,) = reader(cluster), cluster.workers
+    reading.take(worker.address, HELLO)
+    told = reading.read(NOW_S)
+    assert told[2][by_role(told)["worker"].hardware or 0].instance_type == "g5.2xlarge"
+
+
+async def test_what_an_agent_s_state_becomes_is_told(cluster: Cluster) -> None:
+    agents, (worker,) = Agents(), cluster.workers
+    agents.status[worker.address] = "asked"
+    reading = reader(cluster, agents)
+    assert by_role(await settled(reading))["worker"].agent == "asked"
+    agents.status[worker.address] = "no answer in 60 s"
+    assert by_role(reading.read(NOW_S))["worker"].agent == "no answer in 60 s"
+    n_asked = agents.n_asked
+    reading.read(NOW_S)
+    assert agents.n_asked == n_asked, "nobody is asked about any more"
+    agents.status[worker.address] = "running"
+    reading.take(worker.address, HELLO)
+    assert by_role(reading.read(NOW_S))["worker"].agent == "running", "it spoke after all"
+
+
+BAD: list[dict[str, Any]] = [
+    {"python_path": 7},
+    {"python_path": "x" * 5000},
+    {"cores": "8"},
+    {"cores": -1},
+    {"cores": True},
+    {"memory_bytes": 1 << 70},
+    {"gpus": "NVIDIA"},
+    {"gpus": [7]},
+    {"gpus": ["x"] * 1000},
+    {"zone": None},
+    {"region": "x" * 500},
+]
+
+
+async def test_a_greeting_that_is_none_is_left_out_and_counted(cluster: Cluster) -> None:
+    reading, (worker,) = reader(cluster), cluster.workers
+    await settled(reading)
+    for changes in BAD:
+        reading.take(worker.address, {**HELLO, **changes})
+        assert reading.read(NOW_S) == ([], [], []), changes
+    reading.take("tcp://10.9.9.9:1", HELLO)
+    assert reading.read(NOW_S) == ([], [], []), "nobody is there"
+    assert reading.lost == {"greetings": len(BAD) + 1}
+
+
+async def test_greetings_do_not_pile_up(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_GREETINGS", 2)
+    reading = reader(cluster)
+    for n in range(5):
+        reading.take(f"tcp://10.0.0.{n}:1", HELLO)
+    assert reading.lost == {"greetings": 3}
+
+
+VERSIONS: list[Any] = [
+    None, "2026.8.0", 7, [], {"host": None}, {"host": {"python": 3.11}}, {"packages": ["dask"]},
+    {"packages": {"dask": None, 7: "1", "x" * 500: "1", "y": "z" * 500, "python": "3.11.7.final.0"}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("n", range(len(VERSIONS)))
+async def test_odd_versions_are_left_out(cluster: Cluster, n: int) -> None:
+    cluster.scheduler.workers[cluster.workers[0].address].versions = VERSIONS[n]
+    told = by_role(await settled(reader(cluster)))
+    assert (told["worker"].environment, told["client"].environment is None) == (None, False)
+
+
+async def test_versions_of_a_process_that_runs_something_else() -> None:
+    host = {"python": "3.13.0.candidate.1", "OS": "Darwin", "machine": "arm64"}
+    told = environment_told({"host": host, "packages": {"dask": "2024.1.0", "numpy": None, "odd": 7}})
+    assert told == wire.Environment(
+        python="3.13.0.candidate.1", os="Darwin", machine="arm64", packages={"dask": "2024.1.0"}
+    )
+
+
+async def test_a_worker_that_cannot_be_read_is_counted_and_the_others_told(cluster: Cluster) -> None:
+    scheduler: Any = SimpleNamespace(
+        address="tcp://127.0.0.1:1", time_started=1.0, get_events=lambda _: (), clients={},
+        workers={"odd": SimpleNamespace(address="odd"), **cluster.scheduler.workers},
+    )  # fmt: skip
+    reading = MemberReader(scheduler, hardware=False, agent_status=Agents())
+    assert by_role(reading.read(NOW_S)).keys() == {"scheduler", "worker"}
+    assert reading.lost == {"members": 1}
+    scheduler.workers = {}
+    (left,), _, _ = reading.read(NOW_S)
+    assert left.id == cluster.workers[0].address
+
+
+def crowd(n_workers: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for n in range(n_workers):
+        address = f"tcp://10.0.{n >> 8}.{n & 255}:1"
+        versions = {"host": {"python": "3.11.7.final.0"}, "packages": {"dask": "2026.8.0"}}
+        found[address] = SimpleNamespace(address=address, name=n, nthreads=2, memory_limit=1 << 30, versions=versions)
+    return found
+
+
+def crowded(n: int) -> tuple[Any, MemberReader]:
+    scheduler: Any = SimpleNamespace(address="tcp://127.0.0.1:1", time_started=1.0, get_events=lambda _: (), clients={},
+                                     workers=crowd(n))  # fmt: skip
+    return scheduler, MemberReader(scheduler, hardware=False, agent_status=Agents())
+
+
+async def test_many_come_in_several_messages_each_once() -> None:
+    _, reading = crowded(2500)
+    told: list[list[wire.Member]] = []
+    while True:
+        members, environments, _ = reading.read(NOW_S)
+        assert len(environments) == 1, "all have the same, and it is told once a message"
+        told.append(members)
+        if not reading.behind:
+            break
+    assert [len(members) for members in told] == [1000, 1000, 501]
+    assert len({member.no for members in told for member in members}) == 2501
+
+
+async def test_those_that_left_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    scheduler, reading = crowded(2500)
+    while reading.read(NOW_S)[0]:
+        pass
+    monkeypatch.setattr(module, "MAX_LEFT", 2000)
+    scheduler.workers = {}
+    n_told = 0
+    while members := reading.read(NOW_S)[0]:
+        n_told += len(members)
+        assert all(member.left_ms is not None for member in members)
+    assert (n_told, reading.lost) == (2000, {"members": 500})
+    assert (len(reading._kept), reading._workers, reading._changed, reading._unsettled) == (1000, {}, {}, {})
+
+
+async def test_after_a_loss_all_are_told_again_also_those_that_left(cluster: Cluster) -> None:
+    reading = reader(cluster)
+    before = await settled(reading)
+    async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False):
+        reading.read(NOW_S)
+    await until(lambda: len(cluster.scheduler.workers) == 1)
+    (left,), _, _ = reading.read(NOW_S)
+    reading.resend()
+    again = reading.read(NOW_S)
+    told = {member.no: member for member in again[0]}
+    assert told.keys() == {0, 1, 2, 3}
+    assert told[3].left_ms == left.left_ms
+    assert {(no, told[no].id) for no in (0, 1, 2)} == {(member.no, member.id) for member in before[0]}
+    assert reading.read(NOW_S) == ([], [], [])
+
+
+async def test_what_was_handed_out_does_not_change_afterwards(cluster: Cluster) -> None:
+    reading = reader(cluster)
+    worker = by_role(await settled(reading))["worker"]
+    await cluster.workers[0].close()
+    await until(lambda: not cluster.scheduler.workers)
+    assert by_role(reading.read(NOW_S))["worker"].left_ms is not None
+    assert worker.left_ms is None
+
+
+async def test_a_machine_that_cannot_be_read_is_counted(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_metadata() -> wire.Environment:
+        raise OSError(socket.EBADF)
+
+    monkeypatch.setattr(module, "environment_here", no_metadata)
+    reading = reader(cluster)
+    reading.start()
+    await until(lambda: reading.lost)
+    assert reading.lost == {"scheduler-environment": 1}
+    assert by_role(reading.read(NOW_S))["scheduler"].environment is None
