@@ -69,7 +69,7 @@ async def _crowd(n_workers: int, n_groups: int, rounds: int) -> tuple[float, flo
     steady: list[float] = []
     scan: list[float] = []
     latest = watches[-1]
-    while latest.watch._groups.behind:
+    while latest.watch.readers._groups.behind:
         latest.take()
     for _ in range(rounds):
         fleet.finish(10)

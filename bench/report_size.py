@@ -59,7 +59,7 @@ def _run(scale: int) -> tuple[list[int], int, int]:
 
         async def close() -> int:
             watched.teardown()
-            return watched._groups.n_tasks
+            return watched.readers._groups.n_tasks
 
         n_tasks = running.sync(close)
     return [len(body) for body in kept.bodies], html, n_tasks

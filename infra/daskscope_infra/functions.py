@@ -110,6 +110,8 @@ class Functions(Construct):
         role, stores = self.api.role, self._stores
         stores.items(role, ["dynamodb:GetItem"], ["token/*", "cluster/*", "number/*", "seals"])
         stores.items(role, ["dynamodb:BatchGetItem"], ["cluster/*"])
+        # Who asks a cluster to close writes that down in its row.
+        stores.items(role, ["dynamodb:UpdateItem"], ["cluster/*"])
         stores.index(role, registry.LISTING)
         stores.names(role)
         stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, CODE])

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from daskscope_query import layout
 
-TABLES = ("clusters", "samples", "workers", "groups", "computations", "exceptions", "events")
+TABLES = (
+    "clusters", "samples", "workers", "members", "deaths", "groups", "computations", "spans", "fine_metrics", "tasks",
+    "exceptions", "events", "logs", "profiles",
+)  # fmt: skip
 """Their days that are over lie under `layout.SEALED`."""
 ROLLUPS = ("prefixes_daily", "exceptions_daily", "clusters_daily")
 """Under `layout.ROLLUPS`."""
-BULKY = ("samples", "workers", "groups")
-"""Nearly all of the bytes: what comes anew with every message."""
+BULKY = ("samples", "workers", "groups", "fine_metrics", "tasks", "logs", "profiles")
+"""Nearly all of the bytes: what comes anew with every message, or a row for each task, line or stack."""
 
 
 def prefix(name: str) -> str:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal, Protocol
 
-Scope = Literal["ingest", "read", "admin"]
+Scope = Literal["ingest", "read", "control", "admin"]
+"""May send messages; may see what happened; may ask a cluster to close; may look after tokens."""
 
 MAX_QUEUED_BYTES = 1 << 20
 """Longest body of the queue: SQS's own limit."""
@@ -147,6 +148,20 @@ class ClusterRow:
     identity: dict[str, Any] = field(default_factory=dict[str, Any])
     totals: dict[str, Any] = field(default_factory=dict[str, Any])
     lost: dict[str, int] = field(default_factory=dict[str, int])
+    close_asked_at: float | None = None
+    """Epoch seconds at which somebody last asked it to close; None if nobody did."""
+    close_asked_by: str | None = None
+    close_asked_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What became of a beat, and what waits for the cluster."""
+
+    newer: bool
+    """Whether the row has taken it in."""
+    close_asked_at: float | None
+    """As in the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +183,17 @@ class Clusters(Protocol):
         """
         ...
 
-    def beat(self, account: str, uuid: str, beat: Beat) -> bool:
-        """Take a message into the row if its (boot, seq) is newer than the row's; else False, and nothing changes.
+    def beat(self, account: str, uuid: str, beat: Beat) -> Heard:
+        """Take a message into the row if its (boot, seq) is newer than the row's; else nothing changes.
 
-        `last_received_at` never goes back and a known identity is never lost. Raises Missing, also for a cluster of
-        another account.
+        `last_received_at` never goes back, a known identity is never lost, and what was asked of the cluster stays.
+        Raises Missing, also for a cluster of another account.
+        """
+        ...
+
+    def ask_close(self, account: str, uuid: str, by: str, reason: str | None, at: float) -> bool:
+        """Write down that the cluster is asked to close; the last who asks stands. False, and nothing changed, if it
+        has closed. Raises Missing, also for a cluster of another account.
         """
         ...
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import uvicorn
 
@@ -92,7 +93,7 @@ def run(
     from daskscope_lambdas.handlers import house, ingest, sweep
 
     world = connect(here)
-    token = _token(home, world, "token", ("ingest", "read", "admin"))
+    token = _token(home, world, "token", get_args(Scope))
     ingest_token = _token(home, world, "ingest-token", ("ingest",))
     running = Running(url, token, ingest_token, home, loopback)
     api = Function("daskscope_lambdas.handlers.api", processes=2)
@@ -178,12 +179,13 @@ def _reachable(host: str) -> str:
 
 
 def _token(home: Path, world: Adapters, name: str, scopes: tuple[Scope, ...]) -> str:
-    """A token of this data folder: made at the first start, in a file that only this user may read."""
+    """A token of this data folder, in a file that only this user may read: made at the first start, and anew where an
+    earlier release made it with fewer scopes."""
     path = home / name
     with suppress(FileNotFoundError, NotLoggedIn):
         text = path.read_text().strip()
-        Gate(world.tokens, world.clock).principal(f"Bearer {text}")
-        return text
+        if Gate(world.tokens, world.clock).principal(f"Bearer {text}").scopes >= set(scopes):
+            return text
     text, _ = mint(world.tokens, world.clock, ACCOUNT, scopes, f"daskscope serve: {name}")
     _write_private(path, text + "\n")
     return text

@@ -34,7 +34,7 @@ def encode(table: Table, rows: pa.Table) -> bytes:
     for column in table.columns:
         if column.name in _STEADY:
             encodings[column.name] = "DELTA_BINARY_PACKED"
-        elif pa.types.is_integer(column.type):
+        elif pa.types.is_integer(column.type) or pa.types.is_timestamp(column.type):
             encodings[column.name] = "BYTE_STREAM_SPLIT"
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(

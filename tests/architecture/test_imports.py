@@ -20,9 +20,11 @@ def test_import_contracts_are_kept() -> None:
 
 def test_the_names_of_the_package_are_these() -> None:
     assert set(daskscope.__all__) == {
-        "BadMessage", "DaskscopeError", "NotFound", "NotLoggedIn", "NotOnScheduler", "PermissionDenied", "Registration",
-        "ServerError", "ServerUnreachable", "SettingsError", "TooLarge", "UnknownVersion", "__version__", "dask_setup",
-        "get_cluster", "list_clusters", "list_computations", "list_events", "list_exceptions", "register",
+        "BadMessage", "DaskscopeError", "NotClosable", "NotFound", "NotLoggedIn", "NotOnScheduler", "PermissionDenied",
+        "Profile", "Registration", "ServerError", "ServerUnreachable", "SettingsError", "TooLarge", "UnknownVersion",
+        "__version__", "close", "dask_setup", "get_cluster", "get_profile", "list_clusters", "list_computations",
+        "list_deaths", "list_events", "list_exceptions", "list_groups", "list_members", "list_metrics", "list_samples",
+        "list_spans", "list_tasks", "list_workers", "logs", "register",
     }  # fmt: skip
     assert daskscope.__all__ == sorted(daskscope.__all__)
 
@@ -34,7 +36,15 @@ def test_every_name_is_there(name: str) -> None:
 
 def test_analytics_has_the_same_functions_for_those_who_come_from_coiled() -> None:
     analytics = importlib.import_module("daskscope.analytics")
-    for name in ("dask_setup", "list_clusters", "list_computations", "list_events", "list_exceptions", "register"):
+    for name in (
+        "close",
+        "dask_setup",
+        "list_clusters",
+        "list_computations",
+        "list_events",
+        "list_exceptions",
+        "register",
+    ):
         assert getattr(analytics, name) is getattr(daskscope, name)
 
 

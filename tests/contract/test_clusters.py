@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Clusters, Missing, StoreError, Taken
+from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Clusters, Heard, Missing, StoreError, Taken
 from daskscope_lambdas.service.check import MAX_ROW_BYTES
 from daskscope_lambdas.testing import race
 from daskscope_lambdas.wiring import Adapters
@@ -90,7 +90,7 @@ def test_one_account_wins_a_uuid_among_racing_accounts(connect_again: Callable[[
 def test_a_beat_is_taken_in_whole(clusters: Clusters) -> None:
     enrolled = clusters.enrol("acme", "u1", 90.0, 100.0)
     beat = replace(BEAT, phase="closed", reason="idle-timeout-exceeded", lost={"buffer": 3})
-    assert clusters.beat("acme", "u1", beat)
+    assert clusters.beat("acme", "u1", beat) == Heard(True, None)
     assert clusters.find("acme", "u1") == replace(
         enrolled,
         last_received_at=110.0,
@@ -116,7 +116,7 @@ def test_only_a_newer_boot_or_number_counts(clusters: Clusters, boot: str, seq: 
     clusters.beat("acme", "u1", replace(BEAT, boot="b5", seq=7, received_at=200.0))
     before = clusters.find("acme", "u1")
     beat = replace(BEAT, boot=boot, seq=seq, received_at=300.0, identity={"name": "y"}, totals={}, lost={"x": 1})
-    assert clusters.beat("acme", "u1", beat) is taken
+    assert clusters.beat("acme", "u1", beat) == Heard(taken, None)
     after = clusters.find("acme", "u1")
     assert ((after.boot, after.seq, after.last_received_at) == (boot, seq, 300.0)) is taken
     assert (after == before) is not taken
@@ -139,15 +139,15 @@ def test_a_row_may_be_as_large_as_two_messages_make_it(clusters: Clusters) -> No
     spent = {
         "".join(text.choices(string.printable, k=100)): text.randrange(1 << 63) for _ in range(MAX_ROW_BYTES // 140)
     }
-    assert clusters.beat("acme", "u1", replace(BEAT, identity=identity))
-    assert clusters.beat("acme", "u1", replace(BEAT, seq=1, identity=None, totals={"action_us": spent}))
+    assert clusters.beat("acme", "u1", replace(BEAT, identity=identity)).newer
+    assert clusters.beat("acme", "u1", replace(BEAT, seq=1, identity=None, totals={"action_us": spent})).newer
     row = clusters.find("acme", "u1")
     assert (row.identity, row.totals) == (identity, {"action_us": spent})
 
 
 def test_last_received_never_goes_back_and_the_start_never_changes(clusters: Clusters) -> None:
     clusters.enrol("acme", "u1", 90.0, 100.0)
-    assert clusters.beat("acme", "u1", replace(BEAT, received_at=50.0, seq=4))
+    assert clusters.beat("acme", "u1", replace(BEAT, received_at=50.0, seq=4)).newer
     row = clusters.find("acme", "u1")
     assert (row.seq, row.started_at, row.first_received_at, row.last_received_at) == (4, 90.0, 100.0, 100.0)
 
@@ -158,18 +158,19 @@ def test_the_newest_of_racing_beats_stays(connect_again: Callable[[], Adapters])
     outcomes = race(
         32, lambda n: registries[n].beat("acme", "u1", replace(BEAT, seq=n, received_at=200.0 - n, totals={"n": n}))
     )
-    assert outcomes[31] is True
+    assert outcomes[31] == Heard(True, None)
     assert not [outcome for outcome in outcomes if isinstance(outcome, StoreError)]
     row = registries[0].find("acme", "u1")
     assert (row.seq, row.totals) == (31, {"n": 31})
-    assert row.last_received_at == max(200.0 - n for n, outcome in enumerate(outcomes) if outcome is True)
+    assert row.last_received_at == max(200.0 - n for n, outcome in enumerate(outcomes) if outcome == outcomes[31])
 
 
 def test_nobody_sees_or_moves_another_accounts_cluster(clusters: Clusters) -> None:
     clusters.enrol("acme", "u0", 90.0, 100.0)
     row = clusters.enrol("acme", "u1", 90.0, 100.0)
     for look in (lambda: clusters.get("other", row.id), lambda: clusters.find("other", "u1"),
-                 lambda: clusters.beat("other", "u1", BEAT)):  # fmt: skip
+                 lambda: clusters.beat("other", "u1", BEAT),
+                 lambda: clusters.ask_close("other", "u1", "ann", None, 120.0)):  # fmt: skip
         with pytest.raises(Missing):
             look()
     assert clusters.page("other", None, 10, None).rows == []
@@ -268,9 +269,9 @@ def test_living_are_those_of_all_accounts_that_did_not_close(clusters: Clusters)
 def test_a_closed_cluster_that_speaks_again_lives_again(clusters: Clusters) -> None:
     clusters.enrol("acme", "u1", 90.0, 100.0)
     clusters.beat("acme", "u1", replace(BEAT, phase="closed", reason="user"))
-    assert not clusters.beat("acme", "u1", BEAT)  # not newer: it stays closed
+    assert not clusters.beat("acme", "u1", BEAT).newer  # it stays closed
     assert alive(clusters) == []
-    assert clusters.beat("acme", "u1", replace(BEAT, boot="b2"))
+    assert clusters.beat("acme", "u1", replace(BEAT, boot="b2")).newer
     assert alive(clusters) == ["u1"]
     assert clusters.find("acme", "u1").reason is None
 
@@ -297,7 +298,7 @@ def test_a_retired_cluster_is_left_alone_until_its_next_beat(clusters: Clusters)
     assert clusters.find("acme", "u1") == row
     assert row in clusters.page("acme", None, 10, None).rows
     assert not clusters.retire(row)
-    assert clusters.beat("acme", "u1", replace(BEAT, seq=1, identity=None))
+    assert clusters.beat("acme", "u1", replace(BEAT, seq=1, identity=None)).newer
     assert alive(clusters) == ["u0", "u1"]
 
 
@@ -335,10 +336,51 @@ def test_a_beat_wins_over_those_who_retire(connect_again: Callable[[], Adapters]
     row = registries[0].enrol("acme", "u1", 90.0, 100.0)
 
     def work(n: int) -> bool:
-        return registries[n].beat("acme", "u1", BEAT) if n == 7 else registries[n].retire(row)
+        return registries[n].beat("acme", "u1", BEAT).newer if n == 7 else registries[n].retire(row)
 
     assert race(16, work)[7] is True
     assert alive(registries[0]) == ["u1"]
+
+
+def test_a_beat_tells_that_the_cluster_was_asked_to_close(clusters: Clusters) -> None:
+    clusters.enrol("acme", "u1", 90.0, 100.0)
+    clusters.beat("acme", "u1", BEAT)
+    before = clusters.find("acme", "u1")
+    assert clusters.ask_close("acme", "u1", "ann", "costs \u20ac 4 an hour", 120.25)
+    asked = replace(before, close_asked_at=120.25, close_asked_by="ann", close_asked_reason="costs \u20ac 4 an hour")
+    assert clusters.find("acme", "u1") == clusters.get("acme", 1) == asked
+    assert clusters.page("acme", None, 10, None).rows == list(clusters.living()) == [asked]
+    assert clusters.beat("acme", "u1", BEAT) == Heard(False, 120.25)  # come again, and not newer
+    assert clusters.beat("acme", "u1", replace(BEAT, seq=1, identity=None)) == Heard(True, 120.25)
+    assert clusters.beat("acme", "u1", replace(BEAT, seq=2, received_at=50.0)) == Heard(True, 120.25)
+    assert clusters.find("acme", "u1") == replace(asked, seq=2)
+
+
+def test_the_last_who_asks_stands(clusters: Clusters) -> None:
+    clusters.enrol("acme", "u1", 90.0, 100.0)
+    assert clusters.ask_close("acme", "u1", "ann", "idle", 120.0)
+    assert clusters.ask_close("acme", "u1", "bob", None, 130.0)
+    row = clusters.find("acme", "u1")
+    assert (row.close_asked_at, row.close_asked_by, row.close_asked_reason) == (130.0, "bob", None)
+
+
+def test_one_that_has_closed_is_not_asked(clusters: Clusters) -> None:
+    clusters.enrol("acme", "u1", 90.0, 100.0)
+    clusters.ask_close("acme", "u1", "ann", None, 105.0)
+    clusters.beat("acme", "u1", replace(BEAT, phase="closed", reason="close-requested"))
+    before = clusters.find("acme", "u1")
+    assert before.close_asked_at == 105.0
+    assert not clusters.ask_close("acme", "u1", "bob", None, 130.0)
+    assert clusters.find("acme", "u1") == before
+    with pytest.raises(Missing):
+        clusters.ask_close("acme", "u2", "bob", None, 130.0)
+
+
+def test_asking_makes_no_retired_cluster_live(clusters: Clusters) -> None:
+    clusters.enrol("acme", "u1", 90.0, 100.0)
+    clusters.retire(clusters.find("acme", "u1"))
+    assert clusters.ask_close("acme", "u1", "ann", None, 105.0)
+    assert alive(clusters) == []
 
 
 @pytest.mark.parametrize(
@@ -378,7 +420,7 @@ def test_it_does_what_a_dict_would(clusters: Clusters, beats: list[tuple[str, st
         identity = {"name": f"{boot}{seq}"} if named else None
         newer = (boot, seq) > (known.boot, known.seq)
         beat = replace(BEAT, boot=boot, seq=seq, received_at=float(at), identity=identity, totals={"at": at})
-        assert clusters.beat(name, uuid, beat) is newer
+        assert clusters.beat(name, uuid, beat) == Heard(newer, None)
         if newer:
             model[uuid] = replace(
                 known, boot=boot, seq=seq, made_at=beat.made_at, next_s=beat.next_s, totals={"at": at},

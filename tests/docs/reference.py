@@ -9,6 +9,7 @@ import click
 from daskscope import errors
 from daskscope.cli import EXIT_CODES, scope
 from daskscope.settings import OPTIONS, default_data
+from tests.docs.collected import collected
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 END = "<!-- end -->"
@@ -70,7 +71,12 @@ def _help(command: click.Command, name: str, parent: click.Context | None) -> st
     return "\n".join(f"    {line}".rstrip() for line in command.get_help(context).splitlines())
 
 
-PARTS: dict[str, Callable[[], str]] = {"settings": settings_table, "errors": errors_table, "cli": cli_help}
+PARTS: dict[str, Callable[[], str]] = {
+    "settings": settings_table,
+    "errors": errors_table,
+    "cli": cli_help,
+    "collected": collected,
+}
 
 
 def page(name: str) -> Path:

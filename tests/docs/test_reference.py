@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from daskscope.cli import EXIT_CODES
+from daskscope.settings import OPTIONS, Option
+from daskscope_query.tables import TABLES
 from tests.docs import reference
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +21,7 @@ def test_generated_parts_are_up_to_date(name: str) -> None:
 
 def test_every_command_is_documented() -> None:
     text = reference.page("cli").read_text(encoding="utf-8")
-    known = {"admin", "clusters", "computations", "demo", "events", "exceptions", "serve", "version"}
+    known = {"admin", "close", "clusters", "computations", "demo", "events", "exceptions", "serve", "version"}
     assert set(re.findall(r"^## daskscope (\S+)$", text, re.M)) == known
 
 
@@ -28,6 +30,20 @@ def test_every_exit_code_is_documented() -> None:
         s for s in reference.page("cli").read_text(encoding="utf-8").split("\n\n") if s.startswith("Exit codes:")
     )
     assert {str(code) for code in EXIT_CODES.values()} | {"0", "1", "130"} == set(re.findall(r"\d+", sentence))
+
+
+@pytest.mark.parametrize("option", [o for o in OPTIONS if o.governs], ids=lambda option: option.key)
+def test_what_an_option_governs_is_there_and_can_be_turned_off(option: Option) -> None:
+    for place in option.governs:
+        table, _, column = place.partition(".")
+        assert column in {"", *(c.name for c in TABLES[table].columns)}
+    assert not option.parse(option.key, option.off)
+
+
+def test_no_two_options_govern_the_same() -> None:
+    governed = [place for option in OPTIONS for place in option.governs]
+    assert len(set(governed)) == len(governed)
+    assert not [place for place in governed if "." in place and place.partition(".")[0] in governed]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

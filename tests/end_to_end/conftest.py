@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 _NUMBERS = itertools.count(1)
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+@contextmanager
+def housed(folder: Path) -> Generator[House]:
     """A folder for everything, and the end of every process afterwards."""
     configured = {
-        "daskscope.data": str(tmp_path / "home"),
+        "daskscope.data": str(folder / "home"),
         "daskscope.analytics.interval": f"{INTERVAL_S}s",
         "distributed.comm.timeouts.connect": "10s",
     }
-    made = House(tmp_path)
+    made = House(folder)
     with dask.config.set(configured), pytest.MonkeyPatch.context() as patch:
         # Child processes are told the same through their environment.
-        patch.setenv("DASK_DASKSCOPE__DATA", str(tmp_path / "home"))
+        patch.setenv("DASK_DASKSCOPE__DATA", str(folder / "home"))
         patch.setenv("DASK_DASKSCOPE__ANALYTICS__INTERVAL", f"{INTERVAL_S}s")
         try:
             yield made
@@ -48,9 +48,36 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 @pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with housed(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
 def embedded(house: House) -> Embedded:
     """`daskscope serve` with data of this test's own."""
-    server, url = house.serve()
+    return serving(house)
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """`daskscope serve` for the whole run: for tests that leave it alone and look at no cluster but their own."""
+    house = House(tmp_path_factory.mktemp("served"))
+    try:
+        yield serving(house, DASK_DASKSCOPE__DATA=str(house.folder / "home")).elsewhere
+    finally:
+        for process in house.processes:
+            process.stop()
+
+
+@pytest.fixture
+def served_cluster(house: House, served: Place) -> Iterator[Cluster]:
+    with dask.config.set(served.user), running(house, served) as made:
+        yield made
+
+
+def serving(house: House, **environment: str) -> Embedded:
+    server, url = house.serve(0, **environment)
     data = house.folder / "data"
     return Embedded(
         house=house,

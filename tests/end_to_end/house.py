@@ -98,9 +98,10 @@ class House:
         self.processes.append(process)
         return process
 
-    def serve(self, port: int = 0) -> tuple[Process, str]:
+    def serve(self, port: int = 0, **environment: str) -> tuple[Process, str]:
         """`daskscope serve` with this test's data; its address."""
-        server = self.start("-m", "daskscope.cli", "serve", "--port", str(port), "--data", str(self.folder / "data"))
+        options = ("--port", str(port), "--data", str(self.folder / "data"))
+        server = self.start("-m", "daskscope.cli", "serve", *options, **environment)
         return server, server.line(r"(http://127\.0\.0\.1:\d+)")[1]
 
     def scheduler(self, *options: str, **environment: str) -> tuple[Process, str]:
@@ -109,8 +110,9 @@ class House:
         )
         return scheduler, scheduler.line(r"Scheduler at:\s+(tcp://127\.0\.0\.1:\d+)")[1]
 
-    def worker(self, address: str, name: str) -> Process:
+    def worker(self, address: str, name: str, *options: str, **environment: str) -> Process:
         return self.start(
             "-m", "dask", "worker", address, "--name", name, "--nthreads", "2", "--memory-limit", "512 MiB",
             "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--local-directory", str(self.folder),
+            *options, **environment,
         )  # fmt: skip

@@ -91,6 +91,17 @@ class Embedded(Place):
     def scheduler(self) -> dict[str, str]:
         return {"daskscope.server": self.url}
 
+    @property
+    def elsewhere(self) -> Place:
+        """The same for users whose data folder is not this server's: they are given its tokens."""
+        return Place(
+            url=self.url,
+            account=self.account,
+            token=self.token,
+            ingest_token=self.ingest_token,
+            registry=self.registry,
+        )
+
     def serve_again(self) -> None:
         """Another server with the same data at the same address, after the first has ended."""
         self.house.serve(int(self.url.rpartition(":")[2]))

@@ -109,7 +109,7 @@ def test_another_account_gets_its_tokens_and_what_to_paste(
     assert scopes(emulator, address, reading) == ["read"], "a link ends in histories"
     assert scopes(emulator, address, exported["DASK_DASKSCOPE__INGEST_TOKEN"]) == ["ingest"]
     (admin,) = (line for line in lines if line.startswith("dks_"))
-    assert scopes(emulator, address, admin) == ["admin", "ingest", "read"]
+    assert scopes(emulator, address, admin) == ["admin", "control", "ingest", "read"]
     assert done.stdout.count(admin) == 1
 
 

@@ -49,7 +49,7 @@ def test_a_run_that_broke_off_between_tokens_is_made_good_by_the_next(
         gate = Gate(stores.tokens, FakeClock())
         found = [gate.principal(f"Bearer {text}") for text in (made.reporting, made.reading, made.admin)]
     assert [(who.account, set(who.scopes)) for who in found] == [
-        ("main", {"ingest"}), ("main", {"read"}), ("main", {"admin", "ingest", "read"})
+        ("main", {"ingest"}), ("main", {"read"}), ("main", {"admin", "control", "ingest", "read"})
     ]  # fmt: skip
     assert first_tokens.make(STACK, "main") is None, "they are made once"
 

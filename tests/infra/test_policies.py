@@ -106,13 +106,14 @@ def test_write_adds_to_open_days_and_reads_one_item(template: Template) -> None:
     assert may["dynamodb:GetItem"] == {"items seals"}
 
 
-def test_api_only_reads(template: Template) -> None:
+def test_api_only_reads_but_for_what_is_asked_of_a_cluster(template: Template) -> None:
     may = template.allowed("api")
     assert _actions(may) == {
-        "dynamodb": {"GetItem", "BatchGetItem", "Query"},
+        "dynamodb": {"GetItem", "BatchGetItem", "Query", "UpdateItem"},
         "s3": {"GetObject", "ListBucket"},
         "ssm": {"GetParameter"},
     }
+    assert may["dynamodb:UpdateItem"] == {"items cluster/*"}
     assert may["s3:GetObject"] == _under(template, "open", "sealed", "rollups", "code")
     assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"listing"}
 

@@ -134,7 +134,7 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
         endpoint_url=house.emulator.url,
     )  # fmt: skip
     with closing(connect(env)) as world:
-        token, _ = mint(world.tokens, world.clock, "acme", ("ingest", "read"), "test")
+        token, _ = mint(world.tokens, world.clock, "acme", ("ingest", "read", "control"), "test")
         long_ago = world.clock.now() - 3 * 86_400
         world.clusters.enrol("acme", "0" * 32, long_ago, long_ago)
     headers = {"authorization": f"Bearer {token}", "content-type": wire.CONTENT_TYPE}
@@ -159,6 +159,10 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     asked = ("/api/v1/acme/clusters", "/api/v1/acme/clusters/2", "/api/v1/acme/clusters/2/computations")
     answers = house.call("api", *(_request("GET", path, headers) for path in asked))
     assert [answer["statusCode"] for answer in answers] == [200, 200, 200]
+    (asked_to_close,) = house.call("api", _request("POST", "/api/v1/acme/clusters/2/close", headers))
+    assert asked_to_close["statusCode"] == 202
+    (told,) = house.call("ingest", _request("POST", wire.PATH, headers, wire.encode(replace(later, seq=later.seq + 1))))
+    assert json.loads(told["body"])["wish"] == ["close"]
 
     assert house.asked.keys() == house.functions.keys()
     for function, asked in house.asked.items():
@@ -177,7 +181,8 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
         ("write", "GetItem", "", ("seals/acme",)),
         ("write", "PutItem", "", ("seals",)),
         ("api", "GetItem", "", ("account/acme",)),
-        ("api", "UpdateItem", "", ("cluster/1",)),
+        ("api", "UpdateItem", "", ("token/1",)),
+        ("api", "PutItem", "", ("cluster/1",)),
         ("sweep", "BatchGetItem", "", ("cluster/1", "token/1")),
         ("sweep", "Query", "listing", ()),
         ("compact", "UpdateItem", "", ("cluster/1",)),

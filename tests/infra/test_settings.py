@@ -68,7 +68,7 @@ def test_what_is_not_allowed_is_refused_by_name(name: str, value: object, allowe
     assert repr(told) in sentence
 
 
-@pytest.mark.parametrize("table", ["open", "sample", "spans"])
+@pytest.mark.parametrize("table", ["open", "sample", "colours"])
 def test_retention_of_what_the_lake_has_not_is_refused(table: str) -> None:
     with pytest.raises(SettingError, match=rf"retention-days names '{table}'; allowed: .*samples.*prefixes_daily"):
         read({PREFIX + "retention-days": {table: 400}})

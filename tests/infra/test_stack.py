@@ -171,9 +171,9 @@ def test_each_table_has_its_life(plain: Template, chosen: Template) -> None:
     rarely_read = [{"StorageClass": "STANDARD_IA", "TransitionInDays": 60}]
     assert _lives(plain) == {prefix(name): (rarely_read, None) for name in BULKY}
     assert _lives(chosen) == {
+        **{prefix(name): (rarely_read, None) for name in BULKY},
         prefix("samples"): (rarely_read, 400),
         prefix("workers"): (None, 45),  # goes before the other class would pay
-        prefix("groups"): (rarely_read, None),
         prefix("clusters_daily"): (None, 800),
     }
     for template in (plain, chosen):

@@ -12,6 +12,9 @@ import pytest
 from daskscope import wire
 from daskscope.compression import compress
 from daskscope.testing import exception, message
+from daskscope_lambdas.env import LocalEnv
+from daskscope_lambdas.service.tokens import mint
+from daskscope_lambdas.wiring import connect
 from tests.lambdas.serving import Serving, children, lives, until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
@@ -131,6 +134,24 @@ def test_it_stops_clean_and_starts_again_with_its_history(tmp_path: Path, number
     with Serving(tmp_path) as again:
         assert again.token == token
         assert again.api("local/clusters/1")["name"] == "demo"
+
+
+def test_a_token_that_an_earlier_release_left_is_made_anew_with_what_is_missing(tmp_path: Path):
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    world = connect(LocalEnv(data=str(data)))
+    old, _ = mint(world.tokens, world.clock, "local", ("ingest", "read", "admin"), "daskscope serve: token")
+    ingest, _ = mint(world.tokens, world.clock, "local", ("ingest",), "daskscope serve: ingest-token")
+    world.close()
+    (data / "token").write_text(old)
+    (data / "ingest-token").write_text(ingest)
+    with Serving(tmp_path) as server:
+        assert server.api("whoami")["scopes"] == ["admin", "control", "ingest", "read"]
+        assert server.token != old
+        assert server.ingest_token == ingest
+        assert mode(data / "token") == 0o600
+        still = server.http.get("/api/v1/whoami", headers={"Authorization": f"Bearer {old}"})
+        assert still.status_code == 200, "who holds the old one is not logged out"
 
 
 def test_children_end_with_a_server_that_was_killed(tmp_path: Path):

@@ -39,7 +39,7 @@ def make(stack: str, tenant: str) -> FirstTokens | None:
     for name, scopes in (
         ("for schedulers, made by deploy", ("ingest",)),
         ("for pages and lists, made by deploy", ("read",)),
-        ("first, made by deploy", ("admin", "ingest", "read")),
+        ("first, made by deploy", ("admin", "control", "ingest", "read")),
     ):
         token = _new(stack, tenant, name, scopes)
         if token is None:
@@ -90,7 +90,7 @@ One more line for who lists what happened (`daskscope clusters`). This token can
 The pages, logged in with it:
   {address}/login?token={tokens.reading}
 
-The first token, which reads, reports and administers. Keep it like a password, and out of links and clusters:
+The first token may do everything. Keep it like a password, and out of links and clusters:
   {tokens.admin}
 
 More tokens that read:

@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 
 from daskscope.errors import NotFound
-from daskscope_lambdas.handlers import api_data, api_pages, errors, house
+from daskscope_lambdas.handlers import api_control, api_data, api_observed, api_pages, errors, house
 from daskscope_query import engine
 
 house.start("tokens", "clusters", "seals", "objects")
@@ -16,6 +16,8 @@ engine.limit_memory(house.memory_bytes())
 
 app = APIGatewayHttpResolver()
 app.include_router(api_data.router)
+app.include_router(api_observed.router)
+app.include_router(api_control.router)
 app.include_router(api_pages.router)
 
 

@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from daskscope.errors import BadMessage, NotFound, NotLoggedIn, PermissionDenied, TooLarge
+from daskscope.errors import BadMessage, NotClosable, NotFound, NotLoggedIn, PermissionDenied, TooLarge
 
 logger = logging.getLogger("daskscope.handlers")
 
@@ -42,6 +42,7 @@ _TABLE: tuple[tuple[type[Exception], int, str], ...] = (
     (NotLoggedIn, 401, "not-logged-in"),
     (PermissionDenied, 403, "permission-denied"),
     (NotFound, 404, "not-found"),
+    (NotClosable, 409, "not-closable"),
     (TooLarge, 413, "too-large"),
     (UnsupportedMediaError, 415, "unsupported-media-type"),
     (BadMessage, 422, "bad-message"),

@@ -13,6 +13,8 @@ from daskscope_lambdas.handlers import house
 from daskscope_lambdas.service.catalog import Catalog
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.depth import DepthReader
+from daskscope_lambdas.service.found import Asker
+from daskscope_lambdas.service.observed import Observed
 from daskscope_lambdas.service.queries import Queries
 from daskscope_lambdas.service.tokens import Principal, require
 
@@ -26,9 +28,18 @@ def catalog() -> Catalog:
 
 
 @cache
+def asker() -> Asker:
+    return Asker(house.adapters().lake_root, house.adapters().seals)
+
+
+@cache
 def queries() -> Queries:
-    world = house.adapters()
-    return Queries(world.lake_root, world.seals, world.clock)
+    return Queries(asker(), house.adapters().clock)
+
+
+@cache
+def observed() -> Observed:
+    return Observed(asker())
 
 
 @cache

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.service.closing import expected_by, is_asked
 from daskscope_lambdas.service.cost import BASIS, estimate
-from daskscope_lambdas.service.records import MISSED, STATES, Status, last_sign_at, status
+from daskscope_lambdas.service.records import MISSED, STATES, Status, close_asked, last_sign_at, status
 from daskscope_lambdas.service.words import count, dollars, duration, moment, share, size
 
 Answer = dict[str, Any]
@@ -70,16 +71,23 @@ def finished(row: ClusterRow, now: float, state: Status) -> Answer:
 
 def exceptions(row: ClusterRow, depth: Depth) -> Answer:
     """What failed?"""
-    failed = row.totals.get("n_tasks_erred", 0)
+    failed, lost = row.totals.get("n_tasks_erred", 0), row.totals.get("n_workers_lost", 0)
     kinds: Counter[tuple[str, str]] = Counter()
+    of_dask = 0
     for found in depth.kinds:
-        kinds[found["type"], found["text"]] += found["count"]
+        if found.get("origin") == "dask":  # No task's doing: Dask says that it failed itself.
+            of_dask += found["count"]
+        else:
+            kinds[found["type"], found["text"]] += found["count"]
     known = max(failed, kinds.total())
-    figures = {"count": known, "kinds": len(kinds)}
+    figures = {"count": known, "kinds": len(kinds), "workers_lost": lost, "of_dask": of_dask}
+    besides = f" Dask itself failed {count(of_dask, 'time')}." if of_dask else ""
+    besides += f" {count(lost, 'worker')} went without being asked to." if lost else ""
     if not known:
-        return {"verdict": "none", "sentence": "No task failed.", **figures}
+        verdict = "failed" if of_dask else "workers-lost" if lost else "none"
+        return {"verdict": verdict, "sentence": f"No task failed.{besides}", **figures}
     if not kinds:
-        sentence = f"{count(known, 'task')} failed; no text of an exception has arrived."
+        sentence = f"{count(known, 'task')} failed; no text of an exception has arrived.{besides}"
         return {"verdict": "failed", "sentence": sentence, **figures}
     ((kind, text), times), *_ = kinds.most_common(1)
     # Dask's text is the exception's repr, which as a rule begins with its type.
@@ -88,7 +96,7 @@ def exceptions(row: ClusterRow, depth: Depth) -> Answer:
     first = _short(text if text.startswith(kind) else f"{kind}: {text}".rstrip(": "))
     most = f"the most frequent, {times:,} times" if len(kinds) > 1 else f"{times:,} times"
     sentence = f"{count(known, 'task')} failed, {at_least}{count(len(kinds), 'kind')} of exception; {most}: {first}"
-    return {"verdict": "failed", "sentence": sentence, **figures}
+    return {"verdict": "failed", "sentence": f"{sentence}{'.' + besides if besides else ''}", **figures}
 
 
 def cost(row: ClusterRow) -> Answer:
@@ -139,28 +147,42 @@ def running(row: ClusterRow, now: float, state: Status) -> Answer:
     """Why is it still running?"""
     totals = row.totals
     tasks = {name: totals.get(field, 0) for field, name in STATES.items()}
-    figures = {"tasks": tasks, "clients": totals.get("n_clients", 0), "held_bytes": totals.get("held_bytes", 0)}
+    figures = {
+        "tasks": tasks,
+        "clients": totals.get("n_clients", 0),
+        "held": totals.get("in_memory", 0),
+        "held_bytes": totals.get("held_bytes", 0),
+        "adaptive_minimum": totals.get("adaptive_minimum"),
+        "close_asked": close_asked(row),
+    }
     if state == "stopped":
-        sentence = f"It is not: closed on {moment(last_sign_at(row), seconds=True)} UTC{_because(row)}."
+        sentence = f"It is not: closed on {moment(last_sign_at(row), seconds=True)} UTC{_because(row)}{_asked_by(row)}."
         return {"verdict": "stopped", "sentence": sentence, **figures}
     if state == "lost":
         silent = duration(now - row.last_received_at)
         sentence = f"Nobody knows: silent for {silent}, after {MISSED} messages it counts as lost."
         return {"verdict": "lost", "sentence": sentence, **figures}
+    found = _at_work(row, now, tasks)
+    return {**found, "sentence": found["sentence"] + _asked_to_close(row, now), **figures}
+
+
+def _at_work(row: ClusterRow, now: float, tasks: Mapping[str, int]) -> Answer:
+    """Of a cluster that reports."""
+    totals = row.totals
     idle_since_ms = totals.get("idle_since_ms")
     if idle_since_ms is not None:
         idle_s = max(0.0, row.made_at - idle_since_ms / 1e3) + max(0.0, now - row.last_received_at)
-        sentence = f"Idle for {duration(idle_s)}; {_kept_by(row)}."
-        return {"verdict": "idle", "sentence": sentence, "idle_seconds": idle_s, **figures}
+        sentence = f"Idle for {duration(idle_s)}; {_kept_by(row, idle_s)}."
+        return {"verdict": "idle", "sentence": sentence, "idle_seconds": idle_s}
     present = count(totals.get("n_workers", 0), "worker")
     if tasks["no-worker"] and not tasks["processing"]:
         sentence = f"{count(tasks['no-worker'], 'task')} wait for a worker that may run them; {present} present."
-        return {"verdict": "stuck", "sentence": sentence, **figures}
+        return {"verdict": "stuck", "sentence": sentence}
     if _left(row) and not totals.get("n_workers", 0):
-        return {"verdict": "stuck", "sentence": f"{count(_left(row), 'task')} to do and no worker.", **figures}
+        return {"verdict": "stuck", "sentence": f"{count(_left(row), 'task')} to do and no worker."}
     todo = ", ".join(f"{tasks[s]:,} {s}" for s in ("processing", "queued", "waiting", "no-worker") if tasks[s])
     sentence = f"{present} at work: tasks {todo}." if todo else f"{present}, no task to do just now."
-    return {"verdict": "working", "sentence": sentence, **figures}
+    return {"verdict": "working", "sentence": sentence}
 
 
 def _left(row: ClusterRow) -> int:
@@ -176,13 +198,41 @@ def _memory(row: ClusterRow) -> str:
     return f", workers' memory {share(used, limit)} full" if limit else ""
 
 
-def _kept_by(row: ClusterRow) -> str:
+def _asked_by(row: ClusterRow) -> str:
+    """Who asked for the end, of a cluster that closed because it was asked to."""
+    if row.reason != "close-requested" or row.close_asked_at is None:
+        return ""
+    why = f": {row.close_asked_reason}" if row.close_asked_reason else ""
+    return f", asked for by {row.close_asked_by}{why}"
+
+
+def _asked_to_close(row: ClusterRow, now: float) -> str:
+    if row.close_asked_at is None:
+        return ""
+    asked = f" Asked to close {duration(now - row.close_asked_at)} ago by {row.close_asked_by}"
+    if row.close_asked_reason:
+        asked += f" ({row.close_asked_reason})"
+    if not is_asked(row.close_asked_at, now):
+        return f"{asked}, to no effect; it is not asked any more."
+    if row.last_received_at > row.close_asked_at:
+        return f"{asked}; it has been told."
+    return f"{asked}; it is told with its next message, due by {moment(expected_by(row, now), seconds=True)} UTC."
+
+
+def _kept_by(row: ClusterRow, idle_s: float) -> str:
     totals = row.totals
     clients = count(totals.get("n_clients", 0), "client")
     held = f"{count(totals.get('in_memory', 0), 'result')} ({size(totals.get('held_bytes', 0))}) held"
     timeout_us = totals.get("idle_timeout_us")
-    end = f"closes itself after {duration(timeout_us / 1e6)} of idleness" if timeout_us else "no idle timeout set"
-    return f"{clients} connected, {held}; {end}"
+    minimum = totals.get("adaptive_minimum")
+    adaptive = f", adaptive scaling keeps at least {count(minimum, 'worker')}" if minimum else ""
+    if timeout_us:
+        left_s = timeout_us / 1e6 - idle_s
+        end = f"closes itself after {duration(timeout_us / 1e6)} of idleness, "
+        end += f"in {duration(left_s)}" if left_s > 0 else "now"
+    else:
+        end = "no idle timeout set"
+    return f"{clients} connected, {held}{adaptive}; {end}"
 
 
 def _short(text: str, limit: int = 160) -> str:

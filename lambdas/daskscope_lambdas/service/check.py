@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from itertools import chain
 
 import msgspec
 
 from daskscope import wire
 from daskscope.errors import BadMessage
-from daskscope_lambdas.service.size import entries
+from daskscope_lambdas.service.size import entries, repeated
 
 MAX_NEXT_S = 86_400.0
 """Longest pace a message may announce: beyond it a dead cluster would show as running for days."""
@@ -19,6 +20,10 @@ MAX_ENTRIES = 500_000
 """Of a message. One with all that 10,000 workers, 10,000 groups, 20,000 computations and 20,000 failed tasks may say
 at once has some 480,000, and the plugin sends 4,000 groups and 50 failures at a time. That many need 300 MB to write;
 16 MiB of empty lists, in a body of 3 KB, needed a whole function's memory."""
+MAX_REPEATED = 64 << 20
+"""Characters of a message's texts that stand in it once and in many rows of the lake (a frame in many stacks, a
+worker's address in many tasks, an environment in many processes). All that 10,000 processes with 50 packages say of
+themselves is 15 million, a plugin's largest profile one."""
 MAX_ROW_BYTES = 128 << 10
 """JSON of what a message puts into the live row. Identity and totals may come from two messages, and the row must fit
 into an item of DynamoDB (400 KB)."""
@@ -28,6 +33,12 @@ _CLUSTER = re.compile(r"[0-9a-f]{32}")
 _BOOT = re.compile(r"[0-9a-f]{24}")
 _LATEST_MS = 253_370_764_800_000
 """The year 9999: no calendar reaches further."""
+_SMALL_TOTALS = (
+    "n_workers", "n_threads", "n_clients", "desired_workers", "adaptive_minimum", "adaptive_maximum",
+    "scheduler_cpu_pct", "scheduler_loop_ms",
+)  # fmt: skip
+_SMALL_OF_WORKERS = ("n_threads", "cpu_pct", "executing", "ready", "in_memory", "loop_interval_ms", "gpu_pct")
+"""What the lake keeps in 32 bits, as other numbers below: a test holds them against the tables."""
 
 
 def check(message: wire.Message) -> None:
@@ -44,8 +55,11 @@ def check(message: wire.Message) -> None:
     for place, number in _numbers(message):
         if not 0 <= number < 1 << 63:
             raise BadMessage("The number is no count: allowed are 0 to 2^63 - 1.", place)
-    for place, moment in _moments(message):
-        if moment is not None and not 0 <= moment <= _LATEST_MS:
+    for place, number in _ends(_small(message)):
+        if not -(1 << 31) <= number < 1 << 31:
+            raise BadMessage("The number is too large: it must fit into 32 bits.", place)
+    for place, moment in _ends(_moments(message)):
+        if not 0 <= moment <= _LATEST_MS:
             raise BadMessage(f"{moment} ms is no time between 1970 and 9999.", place)
 
 
@@ -54,6 +68,12 @@ def _check_sizes(message: wire.Message) -> None:
     if (n := sum(found.values())) > MAX_ENTRIES:
         told = f"The message has {n} rows and elements of lists, allowed are {MAX_ENTRIES}: send less at a time."
         raise BadMessage(told, max(found, key=found.__getitem__))
+    copied = dict(repeated(message))
+    if (n := sum(copied.values())) > MAX_REPEATED:
+        told = (
+            f"The texts have {n} characters where each is written out, allowed are {MAX_REPEATED}: send shorter ones."
+        )
+        raise BadMessage(told, max(copied, key=copied.__getitem__))
     sizes = {name: len(msgspec.json.encode(getattr(message, name))) for name in _ROW}
     if (n_bytes := sum(sizes.values())) > MAX_ROW_BYTES:
         told = (
@@ -65,6 +85,8 @@ def _check_sizes(message: wire.Message) -> None:
 def _numbers(message: wire.Message) -> Iterator[tuple[str, int]]:
     """Those that the live row takes; the lake's columns check their own."""
     yield "$.uptime_us", message.uptime_us
+    yield "$.tasks.first_no", message.tasks.first_no
+    yield "$.tasks.first_no", message.tasks.first_no + len(message.tasks.group)
     for field in fields(message.totals):
         value = getattr(message.totals, field.name)
         if isinstance(value, int):
@@ -75,19 +97,64 @@ def _numbers(message: wire.Message) -> Iterator[tuple[str, int]]:
         yield f"$.lost.{reason}", n
 
 
-def _moments(message: wire.Message) -> Iterator[tuple[str, int | None]]:
-    yield "$.made_at_ms", message.made_at_ms
-    yield "$.totals.idle_since_ms", message.totals.idle_since_ms
+Numbers = Iterator[tuple[str, Iterable[int | None]]]
+"""Places, and the numbers that stand there."""
+
+
+def _ends(found: Numbers) -> Iterator[tuple[str, int]]:
+    """The least and the greatest of each place."""
+    for place, numbers in found:
+        if told := [number for number in numbers if number is not None]:
+            yield place, min(told)
+            yield place, max(told)
+
+
+def _small(message: wire.Message) -> Numbers:
+    """What the lake keeps in 32 bits."""
+    for name in _SMALL_TOTALS:
+        yield f"$.totals.{name}", (getattr(message.totals, name),)
+    for name in _SMALL_OF_WORKERS:
+        yield f"$.workers.{name}", getattr(message.workers, name)
+    for place, found, names in (
+        ("computations", message.computations, ("no",)),
+        ("exceptions", message.exceptions, ("no", "group")),
+        ("events", message.events, ("no",)),
+        ("members", message.members, ("no", "n_threads")),
+        ("hardware", message.hardware, ("cores",)),
+        ("deaths", message.deaths, ("no",)),
+        ("profiles", message.profiles, ("n_workers",)),
+    ):
+        for name in names:
+            yield f"$.{place}.{name}", (getattr(each, name) for each in found)
+    yield "$.groups.no", message.groups.no
+    yield "$.groups.computation", message.groups.computation
+    yield "$.groups.dependencies", chain.from_iterable(message.groups.dependencies)
+    yield "$.tasks.group", message.tasks.group
+    yield "$.tasks.weight", (message.tasks.weight,)
+    yield "$.logs.level", message.logs.level
+    frames = [frame for computation in message.computations for call in computation.code for frame in call]
+    yield "$.computations.code", chain.from_iterable((frame.line, frame.line_in_code) for frame in frames)
+
+
+def _moments(message: wire.Message) -> Numbers:
+    yield "$.made_at_ms", (message.made_at_ms,)
+    yield "$.totals.idle_since_ms", (message.totals.idle_since_ms,)
     if message.identity:
-        yield "$.identity.started_at_ms", message.identity.started_at_ms
-    for name, column in (("start_ms", message.groups.start_ms), ("stop_ms", message.groups.stop_ms)):
-        for n, moment in enumerate(column):
-            yield f"$.groups.{name}[{n}]", moment
-    for n, computation in enumerate(message.computations):
-        yield f"$.computations[{n}].start_ms", computation.start_ms
-        yield f"$.computations[{n}].stop_ms", computation.stop_ms
-    for n, family in enumerate(message.exceptions):
-        yield f"$.exceptions[{n}].first_ms", family.first_ms
-        yield f"$.exceptions[{n}].last_ms", family.last_ms
-    for n, event in enumerate(message.events):
-        yield f"$.events[{n}].at_ms", event.at_ms
+        yield "$.identity.started_at_ms", (message.identity.started_at_ms,)
+    yield "$.groups.start_ms", message.groups.start_ms
+    yield "$.groups.stop_ms", message.groups.stop_ms
+    yield "$.logs.at_ms", message.logs.at_ms
+    tasks = message.tasks
+    yield "$.tasks.start_ms", (tasks.from_ms + start_ms for start_ms in tasks.start_ms)
+    for place, found, names in (
+        ("computations", message.computations, ("start_ms", "stop_ms")),
+        ("exceptions", message.exceptions, ("first_ms", "last_ms")),
+        ("events", message.events, ("at_ms",)),
+        ("members", message.members, ("joined_ms", "left_ms")),
+        ("deaths", message.deaths, ("at_ms",)),
+        ("spans", message.spans, ("enqueued_ms", "start_ms", "stop_ms")),
+        ("profiles", message.profiles, ("from_ms", "to_ms")),
+    ):
+        for number, each in enumerate(found):
+            for name in names:
+                yield f"$.{place}[{number}].{name}", (getattr(each, name),)

@@ -10,7 +10,8 @@ from typing import Any
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.answers import Depth
 from daskscope_lambdas.service.code import CodeKeeper
-from daskscope_lambdas.service.queries import Found, Queries
+from daskscope_lambdas.service.found import Found
+from daskscope_lambdas.service.queries import Queries
 from daskscope_lambdas.service.records import status
 
 

@@ -17,6 +17,7 @@ from daskscope.compression import decompress
 from daskscope.errors import NotFound, TooLarge
 from daskscope_lambdas.ports import MAX_QUEUED_BYTES, Beat, Clock, Clusters, Queue, StoreError, Taken
 from daskscope_lambdas.service.check import check
+from daskscope_lambdas.service.closing import is_asked
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, pack
 
@@ -64,8 +65,10 @@ class Ingest:
             known = self._enrol(account, message, now)
             packed = _packed(account, known.id, now, message)
         self._queue.send(packed)
-        self._beat(account, message, now, known)
+        close_asked = self._beat(account, message, now, known)
         wish = [] if known.identified else ["identity"]
+        if close_asked and message.phase == "running":
+            wish.append("close")
         return wire.Reply(id=known.id, url=f"{account}/analytics/clusters/{known.id}", wish=wish)
 
     def _enrol(self, account: str, message: wire.Message, now: float) -> _Known:
@@ -88,7 +91,8 @@ class Ingest:
                 self._known.move_to_end((account, cluster))
             return known
 
-    def _beat(self, account: str, message: wire.Message, now: float, known: _Known) -> None:
+    def _beat(self, account: str, message: wire.Message, now: float, known: _Known) -> bool:
+        """Bring the live row up to date; whether somebody asks the cluster to close."""
         beat = Beat(
             boot=message.boot,
             seq=message.seq,
@@ -102,14 +106,15 @@ class Ingest:
             lost=message.lost,
         )
         try:
-            self._clusters.beat(account, message.cluster, beat)
+            heard = self._clusters.beat(account, message.cluster, beat)
         except StoreError:
             # Not an error of the message: the queue has it, and the next one brings the row up to date.
             logger.warning("The live row of cluster %s was not updated.", known.id, exc_info=True)
             with self._lock:
                 self._known.pop((account, message.cluster), None)
-        else:
-            known.identified = known.identified or message.identity is not None
+            return False
+        known.identified = known.identified or message.identity is not None
+        return is_asked(heard.close_asked_at, now)
 
 
 def _packed(account: str, cluster_id: int, now: float, message: wire.Message) -> str:

@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
-from daskscope_lambdas.ports import Clock, ClusterRow, Seals
+from daskscope_lambdas.ports import Clock, ClusterRow
+from daskscope_lambdas.service.found import (
+    Asker,
+    Days,
+    Found,
+    Record,
+    days_of,
+    found_in,
+    numbered,
+    scheduler_id,
+    seconds,
+)
 from daskscope_query import layout
-from daskscope_query.lake import Answer, Lake, MovedError
-
-Record = dict[str, Any]
-Days = tuple[date, date]
+from daskscope_query.lake import Answer
 
 _EPOCH = date(1970, 1, 1)
-_TRIES = 4
-"""Open files may be merged or sealed while a question is asked; each time it is asked anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """`skipped`: keys of files that could not be read; `as_of`: receipt of the latest message that the lake had."""
-
-    rows: list[Record]
-    skipped: list[str]
-    as_of: datetime | None
-
-    def part(self, limit: int, offset: int) -> Found:
-        """The same with `limit` of the rows, from `offset` on."""
-        return replace(self, rows=self.rows[offset : offset + limit])
 
 
 class Queries:
-    """Questions to the lake at `lake_root`. Each opens the lake anew, so that it sees the boundary as it is."""
+    """What tasks did, and how they failed: of one cluster, and of a team."""
 
-    def __init__(self, lake_root: str, seals: Seals, clock: Clock) -> None:
-        self._root, self._seals, self._clock = lake_root, seals, clock
+    def __init__(self, asker: Asker, clock: Clock) -> None:
+        self._asker, self._clock = asker, clock
 
     def computations(self, row: ClusterRow, limit: int, offset: int) -> Found:
         """A cluster's computations with their groups, latest first.
@@ -47,89 +37,99 @@ class Queries:
         Each frame of `code` has `code` (the hash of its text), `file`, `line` and `line_in_code`. Only a missing end
         makes a computation `running`: whether the cluster still lives is for the caller to say.
         """
-        days = self._days(row)
-        page = self._ask("computations", row.account, days, cluster=row.uuid, limit=limit, offset=offset)
+        page = self._asker.ask_of(row, "computations", limit=limit, offset=offset)
         rows = page.records()
         names = [f"{found['boot']}/{found['no']}" for found in rows]
-        inner = self._ask("groups", row.account, days, cluster=row.uuid, computations=names)
+        inner = self._asker.ask_of(row, "groups", computations=names)
         groups: dict[tuple[str, int], list[Record]] = defaultdict(list)
         for found in inner.records():
             groups[found["boot"], found["computation"]].append(_group(found))
         records = [_computation(found, row, groups[found["boot"], found["no"]]) for found in rows]
-        return _found(records, page, inner)
+        return found_in(records, page, inner)
 
     def groups(self, row: ClusterRow) -> Found:
         """All task groups of a cluster in the order in which they came, also those of no computation (scatter)."""
-        answer = self._ask("groups", row.account, self._days(row), cluster=row.uuid)
-        return _found([_group(found) for found in answer.records()], answer)
+        answer = self._asker.ask_of(row, "groups")
+        return found_in([_group(found) for found in answer.records()], answer)
 
-    def exceptions(self, row: ClusterRow, limit: int, offset: int) -> Found:
+    def exceptions(self, row: ClusterRow, limit: int, offset: int, origin: str | None = None) -> Found:
         """A cluster's exceptions, latest first."""
-        return self._exceptions(row.account, self._days(row), limit, offset, cluster=row.uuid)
+        page = self._asker.ask_of(row, "exceptions", limit=limit, offset=offset, origin=origin)
+        return self._exceptions(page, row.account, days_of(row))
 
     def exception_kinds(self, row: ClusterRow) -> Found:
-        """All kinds of a cluster's exceptions, most frequent first: `type`, `text`, `count`."""
-        answer = self._ask("exception_kinds", row.account, self._days(row), cluster=row.uuid)
-        return _found(answer.records(), answer)
+        """All kinds of a cluster's exceptions, most frequent first: `origin`, `type`, `text`, `count`."""
+        answer = self._asker.ask_of(row, "exception_kinds")
+        return found_in(answer.records(), answer)
 
     def account_exceptions(
-        self, account: str, since_s: float | None, user: str | None, cluster: str | None, limit: int, offset: int
+        self,
+        account: str,
+        limit: int,
+        offset: int,
+        *,
+        since_s: float | None = None,
+        user: str | None = None,
+        cluster: str | None = None,
+        origin: str | None = None,
     ) -> Found:
         """Exceptions of all clusters of an account, latest first; `since_s` in seconds back, `cluster` a UUID."""
         now = self._clock.now()
         since = None if since_s is None else datetime.fromtimestamp(max(now - since_s, 0.0), UTC)
         days = (since.date() if since else _EPOCH, layout.day_of(now))
-        return self._exceptions(account, days, limit, offset, cluster=cluster, user=user, since=since)
+        wanted = {"cluster": cluster, "user": user, "since": since, "origin": origin}
+        return self._exceptions(
+            self._asker.ask("exceptions", account, days, limit=limit, offset=offset, **wanted), account, days
+        )
 
-    def events(self, row: ClusterRow, limit: int, offset: int) -> Found:
+    def events(self, row: ClusterRow, limit: int, offset: int, topic: str | None = None) -> Found:
         """A cluster's events, latest first; `detail` is JSON text."""
-        answer = self._ask("events", row.account, self._days(row), cluster=row.uuid, limit=limit, offset=offset)
+        answer = self._asker.ask_of(row, "events", topic=topic, limit=limit, offset=offset)
         records = [
             {
                 "cluster_id": found["cluster_id"],
-                "scheduler_id": _scheduler_id(found["cluster"], row.identity),
+                "scheduler_id": scheduler_id(found["cluster"], row.identity),
                 "time": found["logged_at"],
                 **{name: found[name] for name in ("topic", "action", "worker", "detail")},
             }
             for found in answer.records()
         ]
-        return _found(records, answer)
+        return found_in(records, answer)
 
     def workers(self, row: ClusterRow) -> Found:
         """Each worker that a cluster had, in the order in which they came; `left` if its newest message lacks it."""
-        answer = self._ask("workers", row.account, self._days(row), cluster=row.uuid)
-        return _found([_worker(found) for found in answer.records()], answer)
+        answer = self._asker.ask_of(row, "workers")
+        return found_in([_worker(found) for found in answer.records()], answer)
 
     def samples(self, row: ClusterRow) -> Found:
         """A cluster's totals over time, in at most 600 points, oldest first: columns of the lake's table `samples`."""
-        answer = self._ask("samples", row.account, self._days(row), cluster=row.uuid)
-        return _found(answer.records(), answer)
+        answer = self._asker.ask_of(row, "samples")
+        return found_in(answer.records(), answer)
 
     def prefixes(self, account: str, days: Days, user: str | None, limit: int, offset: int) -> Found:
         """A team's task prefixes over arrival days, by worker time."""
-        answer = self._ask("prefixes", account, days, user=user, limit=limit, offset=offset)
+        answer = self._asker.ask("prefixes", account, days, user=user, limit=limit, offset=offset)
         records = [
             {
                 "prefix": found["prefix"],
                 "n_clusters": found["n_clusters"],
                 "n_tasks": found["n_tasks"],
                 "bytes": found["nbytes"],
-                "seconds": _seconds(found["action_us"]),
+                "seconds": seconds(found["action_us"]),
             }
             for found in answer.records()
         ]
-        return _found(records, answer)
+        return found_in(records, answer)
 
     def exceptions_by_kind(self, account: str, days: Days, user: str | None, limit: int, offset: int) -> Found:
         """A team's exceptions over arrival days, alike ones together, most frequent first."""
-        answer = self._ask("exceptions_by_kind", account, days, user=user, limit=limit, offset=offset)
-        return _found(answer.records(), answer)
+        answer = self._asker.ask("exceptions_by_kind", account, days, user=user, limit=limit, offset=offset)
+        return found_in(answer.records(), answer)
 
-    def _exceptions(self, account: str, days: Days, limit: int, offset: int, **params: Any) -> Found:
-        page = self._ask("exceptions", account, days, limit=limit, offset=offset, **params)
+    def _exceptions(self, page: Answer, account: str, days: Days) -> Found:
         rows = page.records()
         clusters = sorted({found["cluster"] for found in rows})
-        inner = self._ask("group_names", account, days, clusters=clusters)
+        inner = self._asker.ask("group_names", account, days, clusters=clusters)
         groups = {(found["cluster"], found["boot"], found["no"]): found for found in inner.records()}
         records: list[Record] = []
         for found in rows:
@@ -137,32 +137,17 @@ class Queries:
             records.append(
                 {
                     "cluster_id": found["cluster_id"],
-                    "scheduler_id": _scheduler_id(found["cluster"], found),
-                    **{name: found[name] for name in ("user", "type", "text", "traceback", "key", "prefix")},
+                    "scheduler_id": scheduler_id(found["cluster"], found),
+                    **{name: found[name] for name in ("user", "origin", "type", "text", "traceback", "key", "prefix")},
                     "group": group.get("name"),
-                    "computation": _id(found["boot"], group.get("computation")),
+                    "computation": numbered(found["boot"], group.get("computation")),
                     "workers": found["workers"],
                     "first": found["first_at"],
                     "last": found["last_at"],
                     "count": found["count"],
                 }
             )
-        return _found(records, page, inner)
-
-    def _days(self, row: ClusterRow) -> Days:
-        """Arrival days of a cluster's messages; the lake knows where rows stand that came late."""
-        return layout.day_of(row.first_received_at), layout.day_of(row.last_received_at)
-
-    def _ask(self, query: str, account: str, days: Days, **params: Any) -> Answer:
-        for _ in range(_TRIES - 1):
-            with suppress(MovedError):
-                return Lake(self._root, self._seals.boundary()).ask(query, account=account, days=days, **params)
-        return Lake(self._root, self._seals.boundary()).ask(query, account=account, days=days, **params)
-
-
-def _found(rows: list[Record], *answers: Answer) -> Found:
-    skipped = sorted({key for answer in answers for key in answer.skipped})
-    return Found(rows, skipped, answers[0].as_of)
+        return found_in(records, page, inner)
 
 
 def _computation(found: Record, row: ClusterRow, groups: list[Record]) -> Record:
@@ -173,9 +158,9 @@ def _computation(found: Record, row: ClusterRow, groups: list[Record]) -> Record
         status = "erred" if found["failed"] or states.get("erred") else "finished"
     frames = {tuple(frame.values()): frame for call in found["code"] for frame in call}
     return {
-        "id": _id(found["boot"], found["no"]),
+        "id": numbered(found["boot"], found["no"]),
         "cluster_id": found["cluster_id"],
-        "scheduler_id": _scheduler_id(found["cluster"], row.identity),
+        "scheduler_id": scheduler_id(found["cluster"], row.identity),
         "status": status,
         "start": found["start_at"],
         "stop": found["stop_at"],
@@ -192,8 +177,8 @@ def _computation(found: Record, row: ClusterRow, groups: list[Record]) -> Record
 
 def _group(found: Record) -> Record:
     return {
-        "id": _id(found["boot"], found["no"]),
-        "computation": _id(found["boot"], found["computation"]),
+        "id": numbered(found["boot"], found["no"]),
+        "computation": numbered(found["boot"], found["computation"]),
         "name": found["name"],
         "prefix": found["prefix"],
         "start": found["start_at"],
@@ -201,7 +186,7 @@ def _group(found: Record) -> Record:
         "n_tasks": found["n_tasks"],
         "n_tasks_erred": found["n_tasks_erred"],
         "states": found["states"],
-        "seconds": _seconds(found["action_us"]),
+        "seconds": seconds(found["action_us"]),
         "bytes": found["nbytes"],
         "dependencies": found["dependencies"],
         "types": found["types"],
@@ -220,22 +205,17 @@ def _worker(found: Record) -> Record:
         "memory": found["memory_bytes"],
         "memory_limit": found["memory_limit_bytes"],
         "peak_memory": found["peak_memory_bytes"],
+        "managed": found["managed_bytes"],
         "spilled": found["spilled_bytes"],
         **{name: found[name] for name in ("cpu_pct", "mean_cpu_pct", "executing", "ready")},
+        "net_read": found["net_read_bytes_s"],
+        "net_write": found["net_write_bytes_s"],
+        "disk_read": found["disk_read_bytes_s"],
+        "disk_write": found["disk_write_bytes_s"],
+        "loop_interval": found["loop_interval_ms"] / 1e3,
+        "gpu_pct": found["gpu_pct"],
+        "gpu_memory": found["gpu_memory_bytes"],
     }
-
-
-def _id(boot: str, no: int | None) -> str | None:
-    """Numbers start anew in each boot of the plugin, so an id is both."""
-    return None if no is None else f"{boot}-{no}"
-
-
-def _scheduler_id(cluster: str, identity: Mapping[str, Any]) -> str:
-    return identity.get("scheduler_id") or f"Scheduler-{uuid.UUID(cluster)}"
-
-
-def _seconds(action_us: Mapping[str, int]) -> dict[str, float]:
-    return {action: us / 1e6 for action, us in action_us.items()}
 
 
 def _sum(maps: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -67,9 +67,13 @@ def cluster(row: ClusterRow, now: float) -> dict[str, Any]:
         "threads": totals.get("n_threads", 0),
         "clients": totals.get("n_clients", 0),
         "memory": totals.get("memory_bytes", 0),
+        "managed": totals.get("managed_bytes", 0),
+        "unmanaged": max(0, totals.get("memory_bytes", 0) - totals.get("managed_bytes", 0)),
+        "spilled": totals.get("spilled_bytes", 0),
         "memory_limit": totals.get("memory_limit_bytes", 0),
         "peak_memory": totals.get("peak_memory_bytes", 0),
         "peak_workers": totals.get("peak_workers", 0),
+        "workers_lost": totals.get("n_workers_lost", 0),
         "n_computations": totals.get("n_computations", 0),
         "n_tasks": totals.get("n_tasks", 0),
         "n_tasks_erred": totals.get("n_tasks_erred", 0),
@@ -79,14 +83,32 @@ def cluster(row: ClusterRow, now: float) -> dict[str, Any]:
         "idle_since": iso(_seconds(totals.get("idle_since_ms"), 1e3)),
         "idle_timeout": _seconds(totals.get("idle_timeout_us"), 1e6),
         "held_bytes": totals.get("held_bytes", 0),
+        "desired_workers": totals.get("desired_workers"),
+        "adaptive_minimum": totals.get("adaptive_minimum"),
+        "adaptive_maximum": totals.get("adaptive_maximum"),
+        "close_asked": close_asked(row),
+        "scheduler": {
+            "cpu_pct": totals.get("scheduler_cpu_pct", 0),
+            "memory": totals.get("scheduler_memory_bytes", 0),
+            "loop_interval": totals.get("scheduler_loop_ms", 0) / 1e3,
+        },
         "tags": who.get("tags", {}),
+        "kind": who.get("kind") or None,
         "python": who.get("python"),
+        "python_path": who.get("python_path") or None,
         "platform": who.get("platform"),
         "versions": who.get("versions", {}),
         "dashboard": who.get("dashboard"),
         "lost": row.lost,
         "url": f"{row.account}/analytics/clusters/{row.id}",
     }
+
+
+def close_asked(row: ClusterRow) -> dict[str, Any] | None:
+    """Who asked it to close last, when and why; None if nobody did."""
+    if row.close_asked_at is None:
+        return None
+    return {"at": iso(row.close_asked_at), "by": row.close_asked_by, "reason": row.close_asked_reason}
 
 
 def _seconds(value: int | None, unit: float) -> float | None:

@@ -1,7 +1,7 @@
 -- reads: exceptions
 -- One cluster's exceptions, alike ones together, most frequent first.
-SELECT type, text, sum(count)::BIGINT AS count
+SELECT coalesce(origin, 'user') AS origin, type, text, sum(count)::BIGINT AS count
 FROM exceptions
 WHERE cluster = $cluster
-GROUP BY type, text
-ORDER BY count DESC, type, text
+GROUP BY ALL
+ORDER BY count DESC, type, text, origin

@@ -122,7 +122,7 @@ def test_a_beat_among_enrolments_comes_again(clients: aws.Clients, aws_env: AwsE
     registry = aws.DynamoClusters(clients.dynamodb, aws_env.table)
     registry.enrol("acme", "u1", 90.0, 100.0)
     answers = Answers(clients.dynamodb(), UpdateItem=[BUSY, BUSY])
-    assert registry.beat("acme", "u1", BEAT)
+    assert registry.beat("acme", "u1", BEAT).newer
     assert answers.calls["UpdateItem"] == 3
 
 
@@ -130,8 +130,8 @@ def test_a_beat_is_one_request_unless_time_went_back(clients: aws.Clients, aws_e
     registry = aws.DynamoClusters(clients.dynamodb, aws_env.table)
     registry.enrol("acme", "u1", 90.0, 100.0)
     answers = Answers(clients.dynamodb())
-    assert registry.beat("acme", "u1", BEAT)
-    assert not registry.beat("acme", "u1", BEAT)
+    assert registry.beat("acme", "u1", BEAT).newer
+    assert not registry.beat("acme", "u1", BEAT).newer
     assert answers.calls == {"UpdateItem": 2}
 
 

@@ -103,10 +103,15 @@ def test_another_version_is_refused(path: Path, version: int) -> None:
         Database(path)
 
 
-def of_version_1(path: Path) -> Path:
+def of_version(number: int, path: Path) -> Path:
+    """As the releases of that version wrote it."""
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(Path(__file__).with_name("registry-version-1.sql").read_text())
+        connection.executescript(Path(__file__).with_name(f"registry-version-{number}.sql").read_text())
     return path
+
+
+def of_version_1(path: Path) -> Path:
+    return of_version(1, path)
 
 
 def shape(database: Database) -> list[tuple[object, ...]]:
@@ -131,6 +136,17 @@ def test_a_file_of_version_1_becomes_one_of_today_with_all_it_holds(path: Path, 
     assert [delivery.body for delivery in SqliteQueue(database, FakeClock()).receive(10, 30.0)] == ["waiting"]
     database.close()
     assert [row.uuid for row in SqliteClusters(Database(path)).living()] == ["u3"]
+
+
+def test_a_file_of_version_2_becomes_one_of_today_with_all_it_holds(path: Path, tmp_path: Path) -> None:
+    database, fresh = Database(of_version(2, path)), Database(tmp_path / "fresh.sqlite")
+    assert shape(database) == shape(fresh)
+    clusters = SqliteClusters(database)
+    assert [row.uuid for row in clusters.living()] == ["u1"]
+    assert clusters.find("acme", "u1").close_asked_at is None
+    assert clusters.ask_close("acme", "u1", "ann", None, 120.0)
+    database.close()
+    assert SqliteClusters(Database(path)).find("acme", "u1").close_asked_by == "ann"
 
 
 def test_many_that_open_a_file_of_version_1_at_once_change_it_once(path: Path) -> None:

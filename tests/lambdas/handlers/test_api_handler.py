@@ -6,9 +6,23 @@ from uuid import UUID
 import pytest
 
 from daskscope import wire
-from daskscope.testing import CLUSTER, exception, groups, identity, message
+from daskscope.testing import (
+    CLUSTER,
+    death,
+    environment,
+    exception,
+    groups,
+    identity,
+    logs,
+    member,
+    message,
+    metrics,
+    profile,
+    span,
+    tasks,
+)
 from daskscope.testing import event as happened
-from daskscope_lambdas.handlers import api, api_data
+from daskscope_lambdas.handlers import answering, api
 from daskscope_lambdas.ports import StoreError
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import Adapters
@@ -31,7 +45,11 @@ def full(post: Callable[..., dict[str, Any]], drain: Callable[[], dict[str, Any]
             computations=[
                 wire.Computation(no=0, start_ms=START_MS, code=[[wire.Frame(code=CODE.hash, file="job.py", line=3)]])
             ],
-            codes=[CODE], groups=groups({"no": 0}), exceptions=[exception()], events=[happened()], lost={"buffer": 2},
+            codes=[CODE], groups=groups({"no": 0, "span": span().id}), exceptions=[exception()], events=[happened()],
+            lost={"buffer": 2}, deaths=[death()], logs=logs({"no": 0}), spans=[span()], metrics=metrics({}),
+            tasks=tasks(5), profiles=[profile(cut=6)],
+            members=[member(no=0, role="scheduler", joined_ms=START_MS, environment=0), member(no=1, environment=1)],
+            environments=[environment(), environment(packages={"distributed": "2026.8.0", "numpy": "1.26.4"})],
         )
     )  # fmt: skip
     assert drain() == {"batchItemFailures": []}
@@ -94,7 +112,7 @@ def test_lists_page(get: Get, token: Token, full: None):
 def test_what_an_answer_cannot_hold_is_on_the_next_page(
     get: Get, token: Token, full: None, chars: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(api_data, "PAGE_CHARS", chars)
+    monkeypatch.setattr(answering, "PAGE_CHARS", chars)
     first = body(get("/api/v1/acme/clusters/1/workers", token("read")))
     second = body(get(f"/api/v1/acme/clusters/1/workers?cursor={first['cursor']}", token("read")))
     assert [[item["address"][-1] for item in page["items"]] for page in (first, second)] == [["1"], ["2"]]
@@ -131,8 +149,56 @@ def test_exceptions_of_the_account(get: Get, token: Token, full: None):
     assert refused(get("/api/v1/acme/exceptions?cluster=99", reader)) == (404, "not-found")
 
 
-ROUTES = ("clusters", "clusters/1", "clusters/1/computations", "clusters/1/exceptions", "clusters/1/events",
-          "clusters/1/workers", "exceptions")  # fmt: skip
+def test_what_was_observed_inside_a_cluster(get: Get, token: Token, full: None):
+    reader = token("read")
+
+    def asked(target: str) -> dict[str, Any]:
+        return body(get(f"/api/v1/acme/clusters/1/{target}", reader))
+
+    found = {name: asked(name) for name in INSIDE}
+    for name, answer in found.items():
+        assert len(answer["items"]) >= 1, name
+        assert (answer["cursor"], answer["skipped"], answer["as_of"]) == (None, [], "2026-11-21T08:00:00.000Z")
+    assert found["members"]["mismatches"] == [
+        {"package": "numpy", "scheduler": "2.1.0", "others": [{"role": "worker", "version": "1.26.4", "n": 1}]}
+    ]
+    assert found["members"]["items"][1]["mismatched"] == {"numpy": ["1.26.4", "2.1.0"]}
+    (died,) = found["deaths"]["items"]
+    assert (died["time"], [line["level"] for line in died["logs"]]) == ("2026-11-21T08:00:04.000Z", ["warning"])
+    assert (found["profile"]["total"], found["profile"]["cut"]) == (
+        {"count": 40, "seconds": 0.4}, {"count": 6, "seconds": 0.06},
+    )  # fmt: skip
+    assert found["profile"]["items"][0]["stack"] == ["main (job.py:1)", "load (job.py:7)"]
+    assert found["samples"]["items"][0]["scheduler"]["cpu_pct"] == 0
+    assert found["groups"]["items"][0]["name"] == "sum-1"
+    assert found["spans"]["items"][0]["n_tasks"] == 4
+    assert asked("tasks?limit=2&cursor=2")["items"][0]["id"].endswith("-2")
+    assert asked("metrics?by=prefix")["items"][0]["span"] is None
+    for narrowed in ("members?role=client", "deaths?expected=true", "logs?level=error", "logs?text=nowhere",
+                     "logs?worker=tcp://x", "logs?role=nanny", "logs?since=2026-11-21T09:00:00Z", "logs?until=5",
+                     "tasks?group=other", "profile?prefix=other", "metrics?span=other", "events?topic=other",
+                     "exceptions?origin=dask"):  # fmt: skip
+        assert asked(narrowed)["items"] == [], narrowed
+    for kept in ("members?role=worker", "deaths?expected=false", "logs?level=WARNING", "logs?level=30",
+                 "logs?text=MEMORY", "logs?worker=tcp://127.0.0.1:40001", "logs?role=worker", "logs?since=5",
+                 "logs?since=2026-11-21T08:00:03&until=2026-11-21T09:00:03%2B01:00", "tasks?group=sum-1",
+                 "profile?prefix=sum&by=prefix", "events?topic=all", "exceptions?origin=user"):  # fmt: skip
+        assert len(asked(kept)["items"]) >= 1, kept
+
+
+def test_log_lines_page_whole(get: Get, token: Token, full: None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(answering, "PAGE_CHARS", 300)
+    seen, cursor = list[str](), "0"
+    while cursor is not None:
+        page = body(get(f"/api/v1/acme/clusters/1/tasks?limit=3&cursor={cursor}", token("read")))
+        seen += [item["id"].rpartition("-")[2] for item in page["items"]]
+        cursor = page["cursor"]
+    assert seen == [str(no) for no in range(5)]
+
+
+INSIDE = ("workers", "members", "deaths", "logs", "spans", "metrics", "tasks", "profile", "samples", "groups")
+ROUTES = (*(f"clusters/1/{name}" for name in INSIDE), "clusters", "clusters/1", "clusters/1/computations", "clusters/1/exceptions", "clusters/1/events",
+          "exceptions")  # fmt: skip
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -150,7 +216,11 @@ def test_every_route_asks_who_reads_what(get: Get, token: Token, full: None, rou
     ["clusters?limit=0", "clusters?limit=1001", "clusters?limit=0000000019999999",
      "clusters?limit=00000000" + "1" * 5000, "clusters/1/events?cursor=00000000" + "1" * 5000,
      "clusters?limit=x", "clusters?since=soon", "clusters?since=-1",
-     "clusters?since=nan", "clusters?status=dead", "clusters?cursor=nonsense", "clusters/1/events?cursor=-1"],
+     "clusters?since=nan", "clusters/1/logs?level=loud",
+     "clusters/1/logs?level=-1", "clusters/1/logs?since=yesterday", "clusters/1/logs?until=-1",
+     "clusters/1/logs?since=0001-01-01T00:00:00%2B14:00", "clusters/1/logs?role=client",
+     "clusters/1/members?role=nanny", "clusters/1/deaths?expected=maybe", "clusters/1/metrics?by=span",
+     "clusters/1/profile?by=x", "clusters/1/exceptions?origin=me", "exceptions?origin=me", "clusters?status=dead", "clusters?cursor=nonsense", "clusters/1/events?cursor=-1"],
 )  # fmt: skip
 def test_a_parameter_that_is_not_of_its_form(get: Get, token: Token, full: None, target: str):
     assert refused(get(f"/api/v1/acme/{target}", token("read"))) == (400, "bad-request")

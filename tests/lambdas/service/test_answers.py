@@ -53,6 +53,22 @@ def test_lost():
     assert say("running", found, 31)[0] == "lost"
 
 
+def test_workers_that_died_and_failures_of_dask_stand_beside_those_of_tasks():
+    died = row(n_workers_lost=2)
+    assert say("exceptions", died) == ("workers-lost", "No task failed. 2 workers went without being asked to.")
+    dasks = {"origin": "dask", "type": "InvalidTransition", "text": "worker", "count": 3}
+    assert say("exceptions", row(), depth=Depth(kinds=[dasks])) == (
+        "failed",
+        "No task failed. Dask itself failed 3 times.",
+    )
+    both = Depth(kinds=[dasks, {"origin": "user", "type": "KeyError", "text": "'price'", "count": 4}])
+    assert say("exceptions", row(n_workers_lost=1, n_tasks_erred=4), depth=both) == (
+        "failed",
+        "4 tasks failed, 1 kind of exception; 4 times: KeyError: 'price'. Dask itself failed 3 times. "
+        "1 worker went without being asked to.",
+    )
+
+
 def test_exceptions_are_counted_by_kind():
     families = [
         {"type": "KeyError", "text": "'price'", "count": 3},
@@ -101,7 +117,16 @@ def test_why_it_still_runs():
         "idle", "Idle for 2 h 14 min; 1 client connected, 240 results (18 GiB) held; no idle timeout set.",
     )  # fmt: skip
     timed = dataclasses.replace(idle, totals={**idle.totals, "idle_timeout_us": 1_200_000_000})
-    assert say("running", timed)[1].endswith("closes itself after 20 min of idleness.")
+    assert say("running", timed)[1].endswith("closes itself after 20 min of idleness, now.")
+    soon = dataclasses.replace(idle, totals={**timed.totals, "idle_timeout_us": 9_000_000_000})
+    assert say("running", soon, 5)[1].endswith("closes itself after 2 h 30 min of idleness, in 15 min 55 s.")
+    kept = dataclasses.replace(idle, totals={**idle.totals, "adaptive_minimum": 2})
+    assert say("running", kept)[1] == (
+        "Idle for 2 h 14 min; 1 client connected, 240 results (18 GiB) held, adaptive scaling keeps at least "
+        "2 workers; no idle timeout set."
+    )
+    none = dataclasses.replace(idle, totals={**idle.totals, "adaptive_minimum": 0})
+    assert "adaptive" not in say("running", none)[1]
     assert say("running", row(no_worker=40, n_workers=2)) == (
         "stuck", "40 tasks wait for a worker that may run them; 2 workers present.",
     )  # fmt: skip
@@ -111,6 +136,31 @@ def test_why_it_still_runs():
     )  # fmt: skip
     closed = dataclasses.replace(row(), phase="closed")
     assert say("running", closed)[1] == "It is not: closed on 12 Jan 1970 13:56:40 UTC."
+
+
+def test_a_close_that_was_asked_for_is_told():
+    asked = dataclasses.replace(
+        row(processing=2, n_workers=1), close_asked_at=START + 604, close_asked_by="ann", close_asked_reason="idle"
+    )
+    assert say("running", asked, 5) == (
+        "working",
+        "1 worker at work: tasks 2 processing. Asked to close 1 s ago by ann (idle); it is told with its next message, "
+        "due by 12 Jan 1970 13:56:50 UTC.",
+    )
+    told = dataclasses.replace(asked, last_received_at=START + 610, close_asked_reason=None)
+    assert say("running", told, 2)[1].endswith("Asked to close 8 s ago by ann; it has been told.")
+    later = dataclasses.replace(asked, last_received_at=START + 604 + 901)
+    assert say("running", later)[1].endswith(
+        "Asked to close 15 min 1 s ago by ann (idle), to no effect; it is not asked any more."
+    )
+    figures = answers(asked, START + 605, Depth())["running"]
+    assert figures["close_asked"] == {"at": "1970-01-12T13:56:44.000Z", "by": "ann", "reason": "idle"}
+    closed = dataclasses.replace(asked, phase="closed", reason="close-requested")
+    assert say("running", closed)[1] == (
+        "It is not: closed on 12 Jan 1970 13:56:40 UTC (close-requested), asked for by ann: idle."
+    )
+    by_hand = dataclasses.replace(closed, reason="closed")
+    assert say("running", by_hand)[1] == "It is not: closed on 12 Jan 1970 13:56:40 UTC."
 
 
 @pytest.mark.parametrize(

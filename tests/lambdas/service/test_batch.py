@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from daskscope import wire
-from daskscope.testing import groups, message, workers
+from daskscope.testing import groups, message, profile, workers
 from daskscope_lambdas.ports import StoreError
 from daskscope_lambdas.service import batch
 from daskscope_lambdas.service.batch import write_batch
@@ -59,6 +59,12 @@ def test_a_small_body_that_unpacks_to_a_lot_is_a_slice_alone() -> None:
     large = [wire.Computation(no=0, start_ms=0, code=[[]] * 300_000)]
     many = [envelope(seq=1), envelope(seq=2, computations=large), envelope(seq=3, computations=large), envelope(seq=4)]
     assert sizes(*many) == [1, 1, 1, 1]
+
+
+def test_a_text_that_rows_repeat_counts_as_often() -> None:
+    frame = "f" * (batch.SLICE_BYTES // 300)
+    wide = [profile(frames=[frame], prefix=[""] * 400, stack=[[0]] * 400, count=[1] * 400)]
+    assert sizes(*(envelope(seq=n, profiles=wide) for n in range(3))) == [1, 1, 1]
 
 
 def test_memory_is_the_same_however_many_come(rig: LakeRig) -> None:

@@ -7,7 +7,7 @@ from daskscope import wire
 from daskscope.compression import MAX_MESSAGE_BYTES, compress
 from daskscope.errors import BadMessage, NotFound, TooLarge, UnknownVersion
 from daskscope.testing import START_MS, event, exception, groups, identity, message, workers
-from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Clusters, StoreError
+from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Clusters, Heard, StoreError
 from daskscope_lambdas.service.check import MAX_ENTRIES, MAX_ROW_BYTES
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, unpack
@@ -82,8 +82,11 @@ class BrokenRow:
     def __init__(self, inner: Clusters) -> None:
         self._inner = inner
 
-    def beat(self, account: str, uuid: str, beat: Beat) -> bool:
+    def beat(self, account: str, uuid: str, beat: Beat) -> Heard:
         raise StoreError("database is locked")
+
+    def ask_close(self, account: str, uuid: str, by: str, reason: str | None, at: float) -> bool:
+        return self._inner.ask_close(account, uuid, by, reason, at)
 
     def enrol(self, account: str, uuid: str, started_at: float, received_at: float) -> ClusterRow:
         return self._inner.enrol(account, uuid, started_at, received_at)
@@ -110,6 +113,27 @@ def test_a_failing_live_row_does_not_fail_the_message(adapters: LocalAdapters, c
     assert post(ingest, message(seq=0)).wish == ["identity"]
     assert len(queued(adapters)) == 1
     assert "was not updated" in caplog.text
+
+
+def test_a_cluster_that_was_asked_to_close_is_told_with_each_message(
+    ingest: Ingest, adapters: LocalAdapters, clock: FakeClock
+):
+    post(ingest, message(seq=0))
+    adapters.clusters.ask_close("acme", message().cluster, "ann", "idle", clock.now())
+    assert post(ingest, message(seq=1)).wish == ["close"]
+    assert post(ingest, message(seq=1)).wish == ["close"], "the reply to the first try may not have come back"
+    assert post(ingest, message(seq=2, cluster="5" * 32)).wish == ["identity"], "another one is not"
+    assert post(ingest, message(seq=3, phase="closed", reason="close-requested")).wish == []
+
+
+@pytest.mark.parametrize(("later_s", "wish"), [(900.0, ["close"]), (900.1, []), (-60.0, ["close"])])
+def test_a_wish_that_is_old_ends_no_later_work(
+    ingest: Ingest, adapters: LocalAdapters, clock: FakeClock, later_s: float, wish: list[str]
+):
+    post(ingest, message(seq=0))
+    adapters.clusters.ask_close("acme", message().cluster, "ann", None, clock.now())
+    clock.advance(later_s)
+    assert post(ingest, message(seq=1)).wish == wish
 
 
 def test_what_comes_again_or_late_changes_no_row(ingest: Ingest, adapters: LocalAdapters):

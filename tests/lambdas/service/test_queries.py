@@ -9,6 +9,7 @@ import pytest
 from daskscope import wire
 from daskscope.testing import CLUSTER, START_MS, boot_at, event, exception, groups, identity, workers
 from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.service.found import Asker
 from daskscope_lambdas.service.queries import Queries
 from daskscope_lambdas.testing import FakeClock
 from daskscope_query.lake import Lake, MovedError
@@ -29,7 +30,7 @@ def row(**changes: Any) -> ClusterRow:
 
 @pytest.fixture
 def queries(rig: LakeRig, clock: FakeClock) -> Queries:
-    return Queries(str(rig.root), rig.seals, clock)
+    return Queries(Asker(str(rig.root), rig.seals), clock)
 
 
 def at(ms: int) -> datetime:
@@ -93,16 +94,14 @@ def test_exceptions_name_their_group_and_computation(rig: LakeRig, queries: Quer
     assert (newest["group"], newest["computation"]) == (None, None)
     assert (first["group"], first["computation"], first["user"]) == ("clean-9", f"{BOOT}-5", "ada")
     assert set(first) == {
-        "cluster_id", "scheduler_id", "user", "type", "text", "traceback", "key", "prefix", "group", "computation",
-        "workers", "first", "last", "count",
+        "cluster_id", "scheduler_id", "user", "origin", "type", "text", "traceback", "key", "prefix", "group",
+        "computation", "workers", "first", "last", "count",
     }  # fmt: skip
-    everyone = queries.account_exceptions("acme", None, None, None, 10, 0).rows
+    everyone = queries.account_exceptions("acme", 10, 0).rows
     assert [e["user"] for e in everyone] == ["ada", "ada", "bob"]
-    assert [e["scheduler_id"] for e in queries.account_exceptions("acme", None, "bob", None, 10, 0).rows] == [
-        "Scheduler-2"
-    ]
-    assert [e["cluster_id"] for e in queries.account_exceptions("acme", 3600, None, OTHER, 10, 0).rows] == [2]
-    assert queries.account_exceptions("globex", None, None, None, 10, 0).rows == []
+    assert [e["scheduler_id"] for e in queries.account_exceptions("acme", 10, 0, user="bob").rows] == ["Scheduler-2"]
+    assert [e["cluster_id"] for e in queries.account_exceptions("acme", 10, 0, since_s=3600, cluster=OTHER).rows] == [2]
+    assert queries.account_exceptions("globex", 10, 0).rows == []
 
 
 def test_kinds_of_exception_are_all_counted(rig: LakeRig, queries: Queries) -> None:
@@ -110,15 +109,15 @@ def test_kinds_of_exception_are_all_counted(rig: LakeRig, queries: Queries) -> N
     rare = [exception(no=no, type="ValueError", text=f"ValueError({no})", count=1) for no in range(3, 1500)]
     rig.write(envelope(exceptions=[*alike, *rare]))
     kinds = queries.exception_kinds(row()).rows
-    assert kinds[0] == {"type": "KeyError", "text": "KeyError('a')", "count": 6}
+    assert kinds[0] == {"origin": "user", "type": "KeyError", "text": "KeyError('a')", "count": 6}
     assert len(kinds) == 1498
 
 
 def test_since_counts_back_from_now(rig: LakeRig, queries: Queries, clock: FakeClock) -> None:
     rig.write(envelope(exceptions=[exception(no=0, last_ms=START_MS), exception(no=1, last_ms=START_MS + 5_000)]))
     clock.at = START + 10
-    assert [e["last"] for e in queries.account_exceptions("acme", 6, None, None, 10, 0).rows] == [at(5_000)]
-    assert len(queries.account_exceptions("acme", 1e12, None, None, 10, 0).rows) == 2
+    assert [e["last"] for e in queries.account_exceptions("acme", 10, 0, since_s=6).rows] == [at(5_000)]
+    assert len(queries.account_exceptions("acme", 10, 0, since_s=1e12).rows) == 2
 
 
 def test_events_and_workers_and_samples(rig: LakeRig, queries: Queries) -> None:

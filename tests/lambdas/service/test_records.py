@@ -33,8 +33,9 @@ def test_lost_after_three_missed_messages(phase: str, silent_s: float, expected:
 
 def test_the_record_has_exactly_the_documented_keys():
     documented = """id scheduler_id name user host status created stopped reason last_seen workers threads clients
-    memory memory_limit peak_memory peak_workers n_computations n_tasks n_tasks_erred tasks thread_seconds seconds
-    idle_since idle_timeout held_bytes tags python platform versions dashboard lost url"""
+    memory managed unmanaged spilled memory_limit peak_memory peak_workers workers_lost n_computations n_tasks
+    n_tasks_erred tasks thread_seconds seconds idle_since idle_timeout held_bytes desired_workers adaptive_minimum
+    adaptive_maximum close_asked scheduler tags kind python python_path platform versions dashboard lost url"""
     record = cluster(ROW, 2000.0)
     assert list(record) == documented.split()
     assert json.loads(json.dumps(record)) == record
@@ -47,6 +48,25 @@ def test_units_are_seconds_and_moments_are_iso():
     assert record["tasks"] == {"waiting": 0, "queued": 0, "no-worker": 3, "processing": 0, "memory": 4, "erred": 0}
     assert record["stopped"] is None
     assert record["url"] == "acme/analytics/clusters/7"
+
+
+@pytest.mark.parametrize(("managed", "unmanaged"), [(60, 40), (0, 100), (130, 0)])
+def test_unmanaged_memory_is_the_rest_and_never_below_nothing(managed: int, unmanaged: int):
+    totals = {"memory_bytes": 100, "managed_bytes": managed, "spilled_bytes": 7}
+    record = cluster(dataclasses.replace(ROW, totals=totals), 2000.0)
+    assert (record["managed"], record["unmanaged"], record["spilled"]) == (managed, unmanaged, 7)
+
+
+def test_what_adaptive_scaling_wants_and_what_somebody_asked_for():
+    record = cluster(ROW, 2000.0)
+    assert [record[name] for name in ("desired_workers", "adaptive_minimum", "adaptive_maximum", "close_asked")] == (
+        [None] * 4
+    )
+    adaptive = {**ROW.totals, "desired_workers": 0, "adaptive_minimum": 2, "adaptive_maximum": 9}
+    row = dataclasses.replace(ROW, totals=adaptive, close_asked_at=1990.0, close_asked_by="ann")
+    record = cluster(row, 2000.0)
+    assert [record[name] for name in ("desired_workers", "adaptive_minimum", "adaptive_maximum")] == [0, 2, 9]
+    assert record["close_asked"] == {"at": "1970-01-01T00:33:10.000Z", "by": "ann", "reason": None}
 
 
 def test_a_lost_cluster_stopped_at_its_last_sign_of_life():

@@ -35,7 +35,7 @@ class Cluster:
             boot="b", seq=self._seq, received_at=now, made_at=now + 86_400, next_s=next_s, phase=phase, reason=None,
             identity=None, totals=totals, lost={},
         )  # fmt: skip
-        assert self._adapters.clusters.beat("acme", self._uuid, beat)
+        assert self._adapters.clusters.beat("acme", self._uuid, beat).newer
 
     def idle(self, seconds: float) -> None:
         """Posts that it has been idle for so long."""

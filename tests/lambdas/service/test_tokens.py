@@ -90,7 +90,7 @@ def test_the_largest_secret_fits(tokens: MemoryTokens, clock: FakeClock, gate: G
 @pytest.mark.parametrize(
     ("given_", "says"),
     [
-        ({"scopes": []}, "scopes is .* allowed: one or more of ingest, read, admin"),
+        ({"scopes": []}, "scopes is .* allowed: one or more of ingest, read, control, admin"),
         ({"scopes": ["read", "root"]}, "root"),
         ({"scopes": "read"}, "allowed: one or more of"),
         ({"account": "No Name"}, "'No Name' is no account name"),
@@ -254,9 +254,9 @@ def test_a_store_that_fails_is_not_a_wrong_token(tokens: MemoryTokens, clock: Fa
 
 
 def test_scopes_imply_no_others() -> None:
-    for has in ("ingest", "read", "admin"):
+    for has in ("ingest", "read", "control", "admin"):
         principal = Principal("acme", frozenset({has}), "k", "site")
-        for wants in ("ingest", "read", "admin"):
+        for wants in ("ingest", "read", "control", "admin"):
             if has == wants:
                 require(principal, wants)
             else:

@@ -6,9 +6,26 @@ import pyarrow.parquet as pq
 import pytest
 
 from daskscope import wire
-from daskscope.testing import CLUSTER, START_MS, event, exception, groups, identity, message, workers
+from daskscope.testing import (
+    CLUSTER,
+    START_MS,
+    death,
+    environment,
+    event,
+    exception,
+    groups,
+    identity,
+    logs,
+    member,
+    message,
+    metrics,
+    profile,
+    span,
+    tasks,
+    workers,
+)
 from daskscope_lambdas.service.envelope import pack, unpack
-from daskscope_lambdas.service.write import to_rows
+from daskscope_lambdas.service.rows import to_rows
 from daskscope_query import layout
 from daskscope_query.tables import TABLES, VERSION
 from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, envelope
@@ -29,6 +46,20 @@ FULL = message(
     events=[event(worker=None, detail='{"n": 1}')],
     lost={"spool-full": 2},
     totals=wire.Totals(n_workers=2, action_us={"compute": 5, "idle": 0}),
+    itself=wire.Itself(cpu_us=900, slowest_us=70, n_messages=4, n_bytes=8_000),
+    members=[
+        member(no=0, role="scheduler", environment=0),
+        member(no=1, environment=0, hardware=0),
+        member(no=2, role="client"),
+    ],
+    environments=[environment()],
+    hardware=[wire.Hardware(cores=8, memory_bytes=32 << 30, gpus=["T4"], provider="aws", lifecycle="spot")],
+    deaths=[death()],
+    spans=[span()],
+    metrics=metrics({}, {"span": None, "context": "get-data", "activity": "compress", "value": 0.5}),
+    tasks=tasks(3, first_no=7, weight=10, group=[0, None, 0], erred=[0, 0, 1]),
+    logs=logs({"no": 0}, {"no": 1, "role": "scheduler", "worker": None, "dropped": 3}),
+    profiles=[profile(), profile(cut=5)],
 )
 
 
@@ -36,6 +67,7 @@ def test_every_table_has_its_rows_of_a_message() -> None:
     rows = {table.name: found.to_pylist(maps_as_pydicts="strict") for table, found in to_rows([envelope(**_values())])}
     assert {name: len(found) for name, found in rows.items()} == {
         "clusters": 1, "samples": 1, "workers": 2, "groups": 2, "computations": 1, "exceptions": 1, "events": 1,
+        "members": 3, "deaths": 1, "spans": 1, "fine_metrics": 2, "tasks": 3, "logs": 2, "profiles": 5,
     }  # fmt: skip
     for found in rows.values():
         for row in found:
@@ -57,6 +89,62 @@ def test_every_table_has_its_rows_of_a_message() -> None:
     assert rows["events"][0]["detail"] == '{"n": 1}'
 
 
+def of(**changes: Any) -> dict[str, list[dict[str, Any]]]:
+    """The rows of one message by table."""
+    return {table.name: found.to_pylist(maps_as_pydicts="strict") for table, found in to_rows([envelope(**changes)])}
+
+
+def test_a_message_without_the_newer_parts_gives_what_it_gave() -> None:
+    found = of(seq=1)
+    assert found.keys() == {"samples", "workers"}
+    assert found["samples"][0]["gpu_pct"] is None
+    assert [row["gpu_pct"] for row in found["workers"]] == [None, None]
+
+
+def test_a_sample_has_the_sums_over_workers_and_the_slowest_loop() -> None:
+    posted = workers(["a", "b", "c"], cpu_pct=[100, 50, 3], net_read_kib_s=[1, 2, 4], loop_interval_ms=[20, 300, 21],
+                     gpu_pct=[0, 90, 10], gpu_memory_mib=[0, 512, 256])  # fmt: skip
+    (sample,) = of(workers=posted)["samples"]
+    assert (sample["cpu_pct"], sample["net_read_kib_s"], sample["worker_loop_ms"]) == (153, 7, 300)
+    assert (sample["gpu_pct"], sample["gpu_memory_mib"]) == (100, 768)
+    (alone,) = of(workers=workers([]))["samples"]
+    assert (alone["cpu_pct"], alone["worker_loop_ms"], alone["gpu_pct"]) == (0, None, None)
+
+
+def test_what_the_plugin_costs_stands_in_the_sample() -> None:
+    (sample,) = of(**_values())["samples"]
+    told = {name: sample[name] for name in ("self_cpu_us", "self_slowest_us", "self_messages", "self_bytes")}
+    assert told == {"self_cpu_us": 900, "self_slowest_us": 70, "self_messages": 4, "self_bytes": 8_000}
+
+
+def test_members_have_their_software_and_machine_or_none_of_it() -> None:
+    scheduler, worker, client = of(**_values())["members"]
+    assert (worker["role"], worker["id"], worker["joined_at"].timestamp()) == (
+        "worker", "tcp://127.0.0.1:40001", (START_MS + 500) / 1000,
+    )  # fmt: skip
+    assert worker["packages"] == scheduler["packages"] == {"distributed": "2026.8.0", "numpy": "2.1.0"}
+    assert (worker["cores"], worker["gpus"], worker["lifecycle"]) == (8, ["T4"], "spot")
+    assert (scheduler["python"], scheduler["cores"], scheduler["gpus"]) == ("3.11.7", None, None)
+    assert (client["python"], client["packages"], client["provider"]) == (None, None, None)
+
+
+def test_tasks_are_numbered_and_placed_by_what_stands_once() -> None:
+    rows = of(**_values())["tasks"]
+    assert [(row["no"], row["group_no"], row["worker"][-1], row["erred"]) for row in rows] == [
+        (7, 0, "1", False), (8, None, "2", False), (9, 0, "1", True),
+    ]  # fmt: skip
+    assert [row["start_at"].timestamp() for row in rows] == [(START_MS + n) / 1000 for n in range(3)]
+    assert {row["weight"] for row in rows} == {10}
+
+
+def test_stacks_are_written_out_and_what_was_cut_is_one_without_frames() -> None:
+    rows = of(**_values())["profiles"]
+    assert [row["no"] for row in rows] == [0, 1, 2, 3, 4]
+    assert rows[0]["stack"] == ["main (job.py:1)", "load (job.py:7)"]
+    assert [(row["stack"], row["prefix"], row["count"]) for row in rows if not row["stack"]] == [([], None, 5)]
+    assert sum(row["count"] for row in rows) == 85
+
+
 def _values() -> dict[str, Any]:
     return {f.name: getattr(FULL, f.name) for f in fields(FULL)}
 
@@ -64,7 +152,9 @@ def _values() -> dict[str, Any]:
 def test_a_field_of_the_message_that_has_a_column_reaches_it() -> None:
     """A new field with a column of the same name cannot be forgotten."""
     kinds = {"samples": wire.Totals, "workers": wire.Workers, "groups": wire.Groups, "clusters": wire.Identity,
-             "exceptions": wire.ExceptionFamily, "events": wire.Event}  # fmt: skip
+             "exceptions": wire.ExceptionFamily, "events": wire.Event, "members": wire.Member, "deaths": wire.Death,
+             "spans": wire.Span, "fine_metrics": wire.Metrics, "tasks": wire.Tasks, "logs": wire.Logs,
+             "profiles": wire.Profile}  # fmt: skip
     rows = {table.name: found for table, found in to_rows([envelope(**_values())])}
     for name, kind in kinds.items():
         shared = {f.name for f in fields(kind)} & {c.name for c in TABLES[name].columns}

@@ -12,7 +12,7 @@ from daskscope_lambdas.adapters.aws.again import tries
 from daskscope_lambdas.adapters.aws.order import place, placed
 from daskscope_lambdas.adapters.aws.table import RefusedError, Table
 from daskscope_lambdas.adapters.cursors import HIGHEST, cursor_at, position
-from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Conflict, Missing, StoreError, Taken
+from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Conflict, Heard, Missing, StoreError, Taken
 from daskscope_lambdas.registry import KEY, LISTED_AT, LISTED_IN, LISTING, LIVES_IN, LIVING
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class DynamoClusters:
                 return made
         raise StoreError(f"Cluster {uuid} could not be enrolled: others tried at the same time.")
 
-    def beat(self, account: str, uuid: str, beat: Beat) -> bool:
+    def beat(self, account: str, uuid: str, beat: Beat) -> Heard:
         values, change = rows.change(beat)
         values |= {"account": account, "received_at": beat.received_at}
         # Nearly always the first. What was received before the row was last heard of leaves that moment as it is.
@@ -67,16 +67,27 @@ class DynamoClusters:
             for moment, compared in ways:
                 condition = f"#account = :account AND {_NEWER} AND #last_received_at {compared} :received_at"
                 try:
-                    self._table.update(rows.key(uuid), moment + change, values, condition)
+                    written = self._table.update(rows.key(uuid), moment + change, values, condition)
                 except RefusedError as refused:
                     item = refused.item
                 else:
-                    return True
+                    return Heard(True, rows.close_asked_at(written))
                 if item is None or item["account"] != account:
                     raise Missing(f"No cluster {uuid} in account {account}.")
                 if (item["boot"], int(item["seq"])) >= (beat.boot, beat.seq):
-                    return False
+                    return Heard(False, rows.close_asked_at(item))
         raise StoreError(f"The row of cluster {uuid} changed whenever it was to be written.")
+
+    def ask_close(self, account: str, uuid: str, by: str, reason: str | None, at: float) -> bool:
+        values, change = rows.close_asked(by, reason, at)
+        values |= {"account": account, "running": "running"}
+        try:
+            self._table.update(rows.key(uuid), change, values, "#account = :account AND #phase = :running")
+        except RefusedError as refused:
+            if refused.item is None or refused.item["account"] != account:
+                raise Missing(f"No cluster {uuid} in account {account}.") from refused
+            return False
+        return True
 
     def get(self, account: str, id: int) -> ClusterRow:
         item = self._table.get(rows.number_key(account, id)) if 0 < id <= HIGHEST else None

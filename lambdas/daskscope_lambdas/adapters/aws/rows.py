@@ -53,7 +53,21 @@ def row(item: Item) -> ClusterRow:
     values |= {name: float(item[name]) for name in (*_MOMENTS, *_TOLD)}
     values |= {name: unpack(item[name]) for name in _PACKED}
     values["started_at"], _ = placed(item[LISTED_AT])
-    return ClusterRow(uuid=item[KEY].removeprefix(key("")), reason=item.get("reason"), **values)
+    values |= {name: item.get(name) for name in ("reason", "close_asked_by", "close_asked_reason")}
+    return ClusterRow(uuid=item[KEY].removeprefix(key("")), close_asked_at=close_asked_at(item), **values)
+
+
+def close_asked_at(item: Item) -> float | None:
+    return float(item["close_asked_at"]) if "close_asked_at" in item else None
+
+
+def close_asked(by: str, reason: str | None, at: float) -> tuple[dict[str, Value], str]:
+    """Values and the change that writes down who asked the cluster to close."""
+    values: dict[str, Value] = {"close_asked_at": at, "close_asked_by": by}
+    if reason is not None:
+        values["close_asked_reason"] = reason
+    change = "SET " + ", ".join(f"#{name} = :{name}" for name in values)
+    return values, change if reason is not None else f"{change} REMOVE #close_asked_reason"
 
 
 def change(beat: Beat) -> tuple[dict[str, Value], str]:

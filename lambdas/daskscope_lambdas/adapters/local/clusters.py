@@ -11,7 +11,7 @@ from typing import Any
 from daskscope_lambdas.adapters.arguments import check_limit
 from daskscope_lambdas.adapters.cursors import HIGHEST, cursor_at, position
 from daskscope_lambdas.adapters.local.database import Database
-from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Missing, Taken
+from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Heard, Missing, Taken
 
 _TOGETHER = 500
 """Rows that `living` holds at a time."""
@@ -49,15 +49,16 @@ class SqliteClusters:
             raise Taken(f"Cluster {uuid} belongs to another account than {account}.")
         return row
 
-    def beat(self, account: str, uuid: str, beat: Beat) -> bool:
+    def beat(self, account: str, uuid: str, beat: Beat) -> Heard:
         with self._database.writing() as connection:
-            change = connection.execute(
+            changed = connection.execute(
                 """
                 UPDATE clusters SET
                     boot = :boot, seq = :seq, made_at = :made_at, next_s = :next_s, phase = :phase, reason = :reason,
                     identity = coalesce(:identity, identity), totals = :totals, lost = :lost,
                     last_received_at = max(last_received_at, :received_at), retired = 0
                 WHERE uuid = :uuid AND account = :account AND (boot, seq) < (:boot, :seq)
+                RETURNING close_asked_at
                 """,
                 {
                     "account": account,
@@ -73,6 +74,19 @@ class SqliteClusters:
                     "totals": _json(beat.totals),
                     "lost": _json(beat.lost),
                 },
+            ).fetchone()
+        if changed is None:
+            return Heard(False, self.find(account, uuid).close_asked_at)
+        return Heard(True, changed["close_asked_at"])
+
+    def ask_close(self, account: str, uuid: str, by: str, reason: str | None, at: float) -> bool:
+        with self._database.writing() as connection:
+            change = connection.execute(
+                """
+                UPDATE clusters SET close_asked_at = ?, close_asked_by = ?, close_asked_reason = ?
+                WHERE uuid = ? AND account = ? AND phase = 'running'
+                """,
+                (at, by, reason, uuid, account),
             )
         if change.rowcount == 0:
             self.find(account, uuid)

@@ -16,11 +16,18 @@ from daskscope_lambdas.adapters.local.disk import sync_folder
 from daskscope_lambdas.adapters.local.mapping import mapped
 from daskscope_lambdas.ports import StoreError
 
-VERSION = 2
+VERSION = 3
 """In the file's `user_version`. A change of the schema raises it and brings the way from the version before."""
 
 _LIVING = "CREATE INDEX clusters_living ON clusters (uuid) WHERE phase = 'running' AND NOT retired"
-_WAYS = {1: ("ALTER TABLE clusters ADD COLUMN retired INTEGER NOT NULL DEFAULT 0", _LIVING)}
+_WAYS = {
+    1: ("ALTER TABLE clusters ADD COLUMN retired INTEGER NOT NULL DEFAULT 0", _LIVING),
+    2: (
+        "ALTER TABLE clusters ADD COLUMN close_asked_at REAL",
+        "ALTER TABLE clusters ADD COLUMN close_asked_by TEXT",
+        "ALTER TABLE clusters ADD COLUMN close_asked_reason TEXT",
+    ),
+}
 """By version, the statements that make the next one of it."""
 
 _BUSY_S = 10.0
@@ -61,6 +68,9 @@ CREATE TABLE clusters (
     totals TEXT NOT NULL DEFAULT '{{}}',
     lost TEXT NOT NULL DEFAULT '{{}}',
     retired INTEGER NOT NULL DEFAULT 0,
+    close_asked_at REAL,
+    close_asked_by TEXT,
+    close_asked_reason TEXT,
     UNIQUE (account, id)
 ) STRICT;
 -- In the order of lists; last_received_at is in it so that rows outside a list's window are not even looked up.

@@ -1,0 +1,70 @@
+"""What the routes of the JSON API share: which cluster is asked about, and how an answer is put."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+
+from daskscope_lambdas.handlers import parameters, reading
+from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.service import records
+from daskscope_lambdas.service.found import Found
+
+Event = APIGatewayProxyEventV2
+
+PAGE_CHARS = 4 << 20
+"""Of the items of a page. Lambda carries 6 MB, and in its own JSON every quote takes two."""
+
+
+def authorization(event: Event) -> str | None:
+    return event.headers.get("authorization")
+
+
+def check_account(event: Event, account: str) -> None:
+    """Raises NotLoggedIn, PermissionDenied, NotFound."""
+    reading.check_account(authorization(event), account, reading.cookies(event))
+
+
+def row(event: Event, account: str, cluster: str) -> ClusterRow:
+    """Raises NotLoggedIn, PermissionDenied, NotFound."""
+    check_account(event, account)
+    return reading.catalog().find(account, cluster)
+
+
+def lake_page(
+    event: Event, ask: Callable[[int, int], Found], more: Callable[[], Mapping[str, Any]] | None = None
+) -> Response[str]:
+    """A page of a list out of the lake; `more` goes beside the items."""
+    given = event.query_string_parameters
+    limit, offset = parameters.limit(given), parameters.offset(given)
+    found = ask(limit + 1, offset)  # one more than asked for, to know whether a page follows
+    items = _fitting(found.rows[:limit])
+    cursor = str(offset + len(items)) if len(found.rows) > len(items) else None
+    body = {"items": items, "cursor": cursor, "as_of": found.as_of, "skipped": found.skipped}
+    return answer({**body, **(more() if more else {})})
+
+
+def answer(body: Mapping[str, Any]) -> Response[str]:
+    return Response(200, "application/json", json.dumps(body, default=_plain), {"Cache-Control": "no-store"})
+
+
+def _fitting(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many from the start as an answer may hold, but one at least; the next page has the others."""
+    fitting, n_chars = list[dict[str, Any]](), 0
+    for found in rows:
+        n_chars += len(json.dumps(found, default=_plain))
+        if fitting and n_chars > PAGE_CHARS:
+            break
+        fitting.append(found)
+    return fitting
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, datetime):
+        return records.iso(value)
+    raise TypeError(f"{type(value)} has no place in JSON.")

@@ -1,0 +1,55 @@
+"""What changes something at a cluster. A bearer token alone opens these: a page of another site can send a browser's
+cookies, and reach what listens on loopback, but it has no token."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
+
+from daskscope.errors import BadMessage, NotFound
+from daskscope_lambdas.handlers import house, posted, reading
+from daskscope_lambdas.handlers.errors import UnsupportedMediaError
+from daskscope_lambdas.service import closing
+from daskscope_lambdas.service.tokens import require
+
+router = APIGatewayHttpRouter()
+
+MAX_REASON = 200
+"""Characters."""
+
+
+class _Asked(msgspec.Struct):
+    reason: str | None = None
+
+
+@router.post("/api/v1/<account>/clusters/<cluster>/close")
+def close(account: str, cluster: str) -> Response[str]:
+    event = router.current_event
+    principal = house.gate().principal(event.headers.get("authorization"))
+    require(principal, "control")
+    if principal.account != account:
+        raise NotFound(f"No account {account} for this token.")
+    reason = _reason(event.raw_event)
+    row = reading.catalog().find(account, cluster)
+    told = closing.ask(house.adapters().clusters, house.adapters().clock, row, principal.name, reason)
+    return Response(202, "application/json", json.dumps(told), {"Cache-Control": "no-store"})
+
+
+def _reason(event: dict[str, Any]) -> str | None:
+    """Of the posted JSON; None for none. Raises BadMessage, UnsupportedMediaError, TooLarge."""
+    body, encoding = posted.body(event)
+    if encoding not in ("", "identity"):
+        raise UnsupportedMediaError(f"Content-Encoding {encoding!r} is not taken here: send none.")
+    if not body.strip():
+        return None
+    try:
+        reason = msgspec.json.decode(body, type=_Asked).reason
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadMessage(f'The body is not JSON like {{"reason": "why"}}: {error}.') from error
+    if reason is not None and not (len(reason) <= MAX_REASON and reason.isprintable()):
+        raise BadMessage(f"reason is of at most {MAX_REASON} printable characters.", "$.reason")
+    return reason or None

@@ -1,0 +1,73 @@
+"""How questions go to the lake: by the boundary as it is, over a cluster's days, and again when files have moved."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+
+from daskscope_lambdas.ports import ClusterRow, Seals
+from daskscope_query import layout
+from daskscope_query.lake import Answer, Lake, MovedError
+
+Record = dict[str, Any]
+Days = tuple[date, date]
+
+_TRIES = 4
+"""Open files may be merged or sealed while a question is asked; each time it is asked anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`skipped`: keys of files that could not be read; `as_of`: receipt of the latest message that the lake had."""
+
+    rows: list[Record]
+    skipped: list[str]
+    as_of: datetime | None
+
+    def part(self, limit: int, offset: int) -> Found:
+        """The same with `limit` of the rows, from `offset` on."""
+        return replace(self, rows=self.rows[offset : offset + limit])
+
+
+def found_in(rows: list[Record], *answers: Answer) -> Found:
+    """`answers`: what the rows were made of, the one that decides on their age first."""
+    skipped = sorted({key for answer in answers for key in answer.skipped})
+    return Found(rows, skipped, answers[0].as_of)
+
+
+class Asker:
+    """Questions to the lake at `lake_root`. Each opens the lake anew, so that it sees the boundary as it is."""
+
+    def __init__(self, lake_root: str, seals: Seals) -> None:
+        self._root, self._seals = lake_root, seals
+
+    def ask(self, query: str, account: str, days: Days, **params: Any) -> Answer:
+        for _ in range(_TRIES - 1):
+            with suppress(MovedError):
+                return Lake(self._root, self._seals.boundary()).ask(query, account=account, days=days, **params)
+        return Lake(self._root, self._seals.boundary()).ask(query, account=account, days=days, **params)
+
+    def ask_of(self, row: ClusterRow, query: str, **params: Any) -> Answer:
+        """About one cluster, over the arrival days of its messages; the lake knows where rows stand that came late."""
+        return self.ask(query, row.account, days_of(row), cluster=row.uuid, **params)
+
+
+def days_of(row: ClusterRow) -> Days:
+    return layout.day_of(row.first_received_at), layout.day_of(row.last_received_at)
+
+
+def numbered(boot: str, no: int | None) -> str | None:
+    """Numbers start anew in each boot of the plugin, so an id is both."""
+    return None if no is None else f"{boot}-{no}"
+
+
+def scheduler_id(cluster: str, identity: Mapping[str, Any]) -> str:
+    return identity.get("scheduler_id") or f"Scheduler-{uuid.UUID(cluster)}"
+
+
+def seconds(action_us: Mapping[str, int]) -> dict[str, float]:
+    return {action: us / 1e6 for action, us in action_us.items()}

@@ -1,0 +1,30 @@
+"""Blocks of an array, whose number and size can be counted by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.array as da
+from distributed import wait
+
+import daskscope
+from tests.end_to_end.workloads.workload import totals
+
+
+class Array:
+    n_blocks, block_bytes = 16, 100 * 100 * 8
+
+    def work(self, client: Any) -> None:
+        self.grid: Any = da.random.random((400, 400), chunks=100).persist()
+        wait(self.grid)
+        self.prefix = self.grid.name.rpartition("-")[0]
+        (self.grid + self.grid.T).sum().compute()
+
+    def check(self, cluster_id: int) -> None:
+        assert self.grid.npartitions == self.n_blocks
+        assert totals(cluster_id)[self.prefix] == self.n_blocks
+        assert totals(cluster_id, "bytes")[self.prefix] == self.n_blocks * self.block_bytes
+        (group,) = [group for group in daskscope.list_groups(cluster_id) if group["prefix"] == self.prefix]
+        assert group["types"] == ["numpy.ndarray"]
+        assert group["states"] == {"memory": self.n_blocks}
+        assert group["start"] <= group["stop"]
