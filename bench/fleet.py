@@ -145,7 +145,7 @@ class Fleet:
     def _finish(self, ts: Any) -> None:
         self._clock_s += 0.0125
         took_s = self._random.uniform(0.2, 0.8)
-        self.scheduler.handle_task_finished(
+        self.scheduler.stream_handlers["task-finished"](
             key=ts.key,
             worker=ts.processing_on.address,
             stimulus_id="task-finished",

@@ -2,7 +2,7 @@
 
 One table, one text key. No two kinds of item share one, and none is written by all clusters of an account:
 
-    cluster/<uuid>             a cluster: written by each of its messages
+    cluster/<uuid>             a cluster: written by each of its messages, and by who asks it to close
     number/<account>/<id>      whose number that is: written once
     account/<account>          the last number given out: written once a cluster
     token/<key id>             a token

@@ -79,7 +79,7 @@ def _folded(frame: str) -> str:
 
 def _frame(text: str) -> dict[str, Any]:
     """`function (file:line)` in its parts; a text of another form is a name."""
-    name, mark, rest = text.removesuffix(")").rpartition(" (")
+    name, mark, rest = text.removesuffix(")").partition(" (")
     file, _, line = rest.rpartition(":")
     if mark and text.endswith(")") and file and line.isascii() and line.isdigit():
         return {"name": name, "file": file, "line": int(line)}

@@ -21,7 +21,23 @@ def test_generated_parts_are_up_to_date(name: str) -> None:
 
 def test_every_command_is_documented() -> None:
     text = reference.page("cli").read_text(encoding="utf-8")
-    known = {"admin", "close", "clusters", "computations", "demo", "events", "exceptions", "serve", "version"}
+    known = {
+        "admin",
+        "close",
+        "clusters",
+        "computations",
+        "deaths",
+        "demo",
+        "events",
+        "exceptions",
+        "logs",
+        "members",
+        "profile",
+        "serve",
+        "spans",
+        "version",
+        "workers",
+    }
     assert set(re.findall(r"^## daskscope (\S+)$", text, re.M)) == known
 
 

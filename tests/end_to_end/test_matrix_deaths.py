@@ -18,7 +18,7 @@ from tests.end_to_end.house import START_S, House, Process, eventually
 from tests.end_to_end.places import Place
 from tests.end_to_end.workloads.dask_version import SAYS_LOST_RESULTS, SAYS_NANNY_KILLED
 from tests.end_to_end.workloads.witness import Witness, account_of
-from tests.end_to_end.workloads.workload import agrees
+from tests.end_to_end.workloads.workload import agrees, only
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -93,7 +93,7 @@ def test_a_killed_worker(house: House, client: Any) -> None:
     cluster = daskscope.get_cluster(client.scheduler_info()["id"])
 
     def check() -> None:
-        (death,) = daskscope.list_deaths(cluster["id"])
+        death = only(daskscope.list_deaths(cluster["id"]))
         assert (death["worker"], death["name"]) == (address, "victim")
         assert (death["expected"], death["reason"]) == (False, "lost")
         assert (death["n_processing"], sorted(death["processing"])) == (5, given)
@@ -101,12 +101,12 @@ def test_a_killed_worker(house: House, client: Any) -> None:
         assert 0 < death["memory"] < death["memory_limit"] == 512 << 20
         words = {line["text"] for line in death["logs"]}
         assert words & {f"task {n} holds on to victim" for n in range(5)}
-        (row,) = daskscope.list_exceptions(cluster_id=cluster["id"])
+        row = only(daskscope.list_exceptions(cluster_id=cluster["id"]))
         assert (row["origin"], row["prefix"], row["count"]) == ("scheduler", "held", 5)
         assert row["type"].rpartition(".")[2] == "KilledWorker"
         assert raised in row["text"].replace(row["key"], "KEY")
         assert address in row["text"]
-        (member,) = [row for row in daskscope.list_members(cluster["id"]) if row["role"] == "worker"]
+        member = only([row for row in daskscope.list_members(cluster["id"]) if row["role"] == "worker"])
         assert member["left"] is not None
         assert daskscope.get_cluster(cluster["id"])["workers_lost"] == 1
 
@@ -122,13 +122,13 @@ def test_a_worker_out_of_memory(house: House, client: Any) -> None:
     cluster = daskscope.get_cluster(client.scheduler_info()["id"])
 
     def check() -> None:
-        (death,) = daskscope.list_deaths(cluster["id"])
+        death = only(daskscope.list_deaths(cluster["id"]))
         assert (death["worker"], death["expected"]) == (address, False)
         assert death["memory_limit"] == LIMIT_MIB << 20
         assert death["reason"] == ("nanny-memory" if SAYS_NANNY_KILLED else "lost")
         assert death["memory"] > 0.95 * death["memory_limit"] * SAYS_NANNY_KILLED
         assert death["processing"] == [task.key]
-        (line,) = [row for row in daskscope.logs(cluster["id"], role="nanny") if "memory budget" in row["text"]]
+        line = only([row for row in daskscope.logs(cluster["id"], role="nanny") if "memory budget" in row["text"]])
         assert line["worker"] == address
         # The nanny has started another one in its place.
         members = [row for row in daskscope.list_members(cluster["id"]) if row["role"] == "worker"]
@@ -148,7 +148,7 @@ def test_a_retired_worker_was_asked_to_go(house: House, client: Any, tmp_path: P
     cluster = daskscope.get_cluster(client.scheduler_info()["id"])
 
     def check() -> None:
-        (death,) = daskscope.list_deaths(cluster["id"])
+        death = only(daskscope.list_deaths(cluster["id"]))
         assert (death["worker"], death["name"], death["expected"]) == (leaving, "leaving", True)
         assert death["reason"] == "retired"
         assert (death["n_processing"], death["n_results_lost"]) == (0, 0)

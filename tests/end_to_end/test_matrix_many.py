@@ -14,7 +14,7 @@ import daskscope
 from tests.end_to_end.conftest import Cluster
 from tests.end_to_end.house import eventually
 from tests.end_to_end.workloads.witness import Account, Witness, account_of
-from tests.end_to_end.workloads.workload import agrees, totals
+from tests.end_to_end.workloads.workload import agrees, only, totals
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -46,7 +46,8 @@ def in_one_interval(cluster: Cluster, work: Callable[[Any], None]) -> tuple[int,
     seen = account_of(client)
     client.shutdown()
     over = eventually(lambda: daskscope.get_cluster(scheduler_id), lambda told: told["status"] == "stopped")
-    assert over["lost"] == {}
+    # Dask logs a warning for each task that fails: faster than lines are taken, and those left out are counted.
+    assert over["lost"].keys() <= {"log-lines"}, cluster.scheduler.output
     return found["id"], seen
 
 
@@ -117,10 +118,10 @@ def all_fail(cluster: Cluster, n: int) -> None:
         assert sum(row["count"] for row in rows) == n == daskscope.get_cluster(cluster_id)["n_tasks_erred"]
         assert totals(cluster_id) == {"boom": n, "after": 100}
         # They have a start and an end although Dask has none for a group in which nothing succeeded.
-        (computation,) = daskscope.list_computations(cluster_id)
+        computation = only(daskscope.list_computations(cluster_id))
         assert computation["status"] == "erred"
         assert computation["start"] <= computation["stop"]
-        (span,) = daskscope.list_spans(cluster_id)
+        span = only(daskscope.list_spans(cluster_id))
         assert span["enqueued"] <= span["stop"]
 
     agrees(check)

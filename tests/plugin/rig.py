@@ -110,7 +110,7 @@ class Look:
     def __call__(self) -> wire.Message:
         message = self.watch._message("running", None)
         assert wire.decode(wire.encode(message)) == message, "what is made is of the format"
-        assert not [reason for reason in message.lost if reason.startswith("unreadable")], message.lost
+        assert not self.watch.readers._unreadable, "no reader failed"
         return message
 
 

@@ -105,20 +105,13 @@ def test_numbers_of_two_boots_are_two_things(rig: LakeRig) -> None:
 @pytest.mark.parametrize("sealed", [False, True])
 def test_accounts_never_mix(rig: LakeRig, sealed: bool) -> None:
     """Both use the same UUID, numbers and file, which ingest would refuse: the wall must not lean on that."""
-    mine = envelope(
-        **EVERYTHING | {"exceptions": [exception(text="mine")], "groups": groups({"no": 0, "prefix": "mine"})}
-    )
-    theirs = envelope(
-        "globex",
-        7,
-        **EVERYTHING
-        | {
-            "exceptions": [exception(text="theirs")],
-            "groups": groups({"no": 0, "prefix": "theirs"}),
-            "profiles": [profile(count=[500, 500])],
-        },
-    )
-    rig.write(mine, theirs)
+    mine: dict[str, Any] = {"exceptions": [exception(text="mine")], "groups": groups({"no": 0, "prefix": "mine"})}
+    theirs: dict[str, Any] = {
+        "exceptions": [exception(text="theirs")],
+        "groups": groups({"no": 0, "prefix": "theirs"}),
+        "profiles": [profile(count=[500, 500])],
+    }
+    rig.write(envelope(**EVERYTHING | mine), envelope("globex", 7, **EVERYTHING | theirs))
     if sealed:
         # Worst case: a file of all accounts under the path of one.
         for key in rig.listed("open/"):

@@ -5,12 +5,15 @@ The cluster hears of it in the reply to its next message. Nothing can reach it o
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from daskscope.errors import NotClosable
 from daskscope_lambdas.ports import Clock, ClusterRow, Clusters
 from daskscope_lambdas.service.records import iso, status
 from daskscope_lambdas.service.words import duration, moment
+
+logger = logging.getLogger("daskscope.closing")
 
 GOOD_S = 900.0
 """For so long a cluster is told. One that was away longer may have come to new work that nobody meant to end."""
@@ -43,6 +46,7 @@ def ask(clusters: Clusters, clock: Clock, row: ClusterRow, by: str, reason: str 
         )
     if state == "stopped" or not clusters.ask_close(row.account, row.uuid, by, reason, now):
         raise NotClosable(f"Cluster {row.id} has closed already.")
+    logger.info("Cluster %d of %s is asked to close by %s.", row.id, row.account, by)
     due = expected_by(row, now)
     return {
         "asked_at": iso(now),

@@ -54,7 +54,7 @@ class Lines:
 
     def hear(self, record: logging.LogRecord) -> None:
         """Never raises and never waits for more than a few of its own instructions; in a forked child does nothing."""
-        if os.getpid() != self._pid or _is_ours(record):
+        if os.getpid() != self._pid:
             return
         # Formatting may log, and so may any finalizer that runs while we hold the lock: this thread is then here twice.
         if getattr(self._thread, "busy", False):
@@ -62,9 +62,14 @@ class Lines:
             return
         with self._busy():
             try:
-                self._add(record)
+                if _is_ours(record):
+                    return
+                added = self._add(record)
             except Exception:  # noqa: BLE001  # whoever logs must not hear of us, and to log it would come back here
                 self._n_dropped += 1
+                return
+            with contextlib.suppress(Exception):  # an event loop that is closed: it waits for whoever takes it
+                self._wake(added and record.levelno >= logging.WARNING)
 
     def hear_earlier(self, records: Iterable[logging.LogRecord], level: int, until_s: float) -> None:
         """Those from `level` on that were made before `until_s`."""
@@ -109,20 +114,20 @@ class Lines:
         with self._busy(), self._lock:
             self._n_dropped += n
 
-    def _add(self, record: logging.LogRecord) -> None:
+    def _add(self, record: logging.LogRecord) -> bool:
         with self._lock:
             admitted = self._admit()
         if admitted:
-            text = text_of(record)
+            text, name = text_of(record), clean(str(record.name)[:MAX_NAME])
+            at_ms, level = round(record.created * 1e3), int(record.levelno)
             with self._lock:
                 self._tokens -= len(text) // PRICE_CHARACTERS
                 dropped, self._n_dropped = self._n_dropped, 0
-                name = str(record.name)[:MAX_NAME]
-                self._waiting.append((round(record.created * 1e3), int(record.levelno), clean(name), text, dropped))
+                self._waiting.append((at_ms, level, name, text, dropped))
                 self._n_characters += len(text)
                 while len(self._waiting) > self._max_lines or self._n_characters > MAX_CHARACTERS:
                     self._forget_oldest()
-        self._wake(admitted and record.levelno >= logging.WARNING)
+        return admitted
 
     def _admit(self) -> bool:
         now_s = self._monotonic()

@@ -54,16 +54,20 @@ class WorkerAgent(WorkerPlugin):
         with contextlib.suppress(RuntimeError):  # no more threads to be had
             threading.Thread(target=self._greet, args=(trouble,), name="daskscope-hello", daemon=True).start()
 
-    def teardown(self, worker: Worker) -> None:  # noqa: ARG002  # Dask calls it so
-        """Undoes all of it. Never raises."""
-        for undo in (self._profiler and self._profiler.stop, self._leave):
-            with contextlib.suppress(Exception):  # the worker is closing: nobody is left to tell
-                if undo:
-                    undo()
+    def teardown(self, worker: Worker) -> Any:  # noqa: ARG002  # Dask calls it so
+        """Undoes all of it, after what other plugins log in theirs. Dask awaits it."""
+        return self._leave()
 
-    def _leave(self) -> None:
-        if self._listener is not None and self._route is not None:
-            self._listener.leave(self._route)
+    async def _leave(self) -> None:
+        try:
+            await asyncio.sleep(0)  # Dask begins all teardowns at once, in the order in which plugins came
+        finally:
+            with contextlib.suppress(Exception):  # the worker is closing: nobody is left to tell
+                if self._profiler is not None:
+                    self._profiler.stop()
+            with contextlib.suppress(Exception):
+                if self._listener is not None and self._route is not None:
+                    self._listener.leave(self._route)
 
     def _greet(self, trouble: str) -> None:
         hello: dict[str, Any] = {"kind": "hello", "python_path": sys.executable or ""}

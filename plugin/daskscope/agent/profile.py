@@ -1,9 +1,10 @@
 """What a worker spends its time in: how often each stack of functions was met, told once an interval.
 
 Dask's own profile cannot answer that: `Worker.trigger_profile` (2024.1 to 2026.8) never counts the innermost function
-of a stack, so of several functions called by one nobody can say which took the time. So a thread of ours looks at the
-task threads itself, five times more rarely than Dask does, and not from the worker's event loop. Where Dask's
-profiling is switched off (`distributed.worker.profile.enabled`), so is this.
+of a stack, so of several functions called by one nobody can say which took the time. So we look at the task threads
+ourselves, five times more rarely than Dask does, and as Dask does from the event loop: CPython 3.11.7 crashed within
+seconds, while it collected garbage, where another thread asked for the frames of one that runs an event loop. All the
+rest is done in a thread. Where Dask's profiling is switched off (`distributed.worker.profile.enabled`), so is this.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import dask.config
 from dask.utils import key_split
+from tornado.ioloop import PeriodicCallback
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -27,7 +30,7 @@ SAMPLE_S = 0.05
 """From one look to the next; doubled while looking costs more than MAX_SHARE."""
 MAX_SAMPLE_S = 1.6
 MAX_SHARE = 0.005
-"""Of a core: CPU time of the thread over time."""
+"""Of a core: CPU time of looking over time."""
 MAX_STACKS, MAX_DEPTH = 500, 64
 """Of a payload. Of a deeper stack the outermost and the innermost frames stay, with OMITTED between: its root joins it
 to the other stacks, and its leaf is what took the time."""
@@ -37,7 +40,7 @@ MAX_WALK = 1000
 MAX_KEPT, MAX_PLACES = 5000, 10_000
 """Different stacks and functions between two payloads; looks beyond count as cut."""
 LOOKS_PER_CHECK = 20
-"""After so many the thread asks itself whether it is due, or costs too much."""
+"""After so many it is asked whether a payload is due, or looking costs too much."""
 MAX_TEXT = 120
 
 _OUTER, _INNER = MAX_DEPTH // 2, MAX_DEPTH - MAX_DEPTH // 2 - 1
@@ -52,109 +55,102 @@ Place = tuple[str, int, str]
 """File, line and name of a function's definition."""
 
 
+class _Seen:
+    """What was seen since a moment, by the scheduler's clock. Not a dataclass: it travels by value."""
+
+    def __init__(self, from_s: float, sample_s: float) -> None:
+        self.from_s, self.sample_s = from_s, sample_s
+        self.counts: dict[tuple[str, tuple[int, ...]], int] = {}
+        """How often each stack was met, by task prefix and numbers of functions in `places`."""
+        self.places: dict[Place, int] = {}
+        self.cut = 0
+
+
 class Profiler:
-    """Looks at a worker's task threads from a thread of its own; `send` is called there, and once more by `stop`."""
+    """Looks at a worker's task threads from its event loop; `send` is called in a thread, and once more by `stop`."""
 
     def __init__(self, worker: Worker, interval_s: float, send: Callable[[dict[str, Any]], None]) -> None:
         self._worker, self._interval_s, self._send = worker, interval_s, send
-        # Workers that came together tell at different times: a scheduler is not to get a thousand payloads at once.
-        self._first_s = interval_s * (0.5 + zlib.crc32(worker.address.encode()) / (1 << 33))
-        self._sample_s = SAMPLE_S
-        self._stopped = threading.Event()
-        self._lock = threading.Lock()
-        self._begin()
+        self._seen = _Seen(self._now_s(), SAMPLE_S)
+        self._timer: PeriodicCallback | None = None
 
     def start(self) -> None:
-        """Does nothing where the user has switched Dask's profiling off."""
+        """On the worker's event loop. Does nothing where the user has switched Dask's profiling off."""
         if dask.config.get("distributed.worker.profile.enabled", True):
-            threading.Thread(target=self._run, name="daskscope-profile", daemon=True).start()
+            # Workers that came together tell at different times: a scheduler is not to get a thousand payloads at once.
+            share = zlib.crc32(self._worker.address.encode()) / (1 << 32)
+            self._due_s = time.monotonic() + self._interval_s * (0.5 + share / 2)
+            self._begin_check()
+            self._timer = PeriodicCallback(self._tick, SAMPLE_S * 1e3)
+            self._timer.start()
 
     def stop(self) -> None:
-        """Ends the thread and sends what it has seen since its last payload. Never raises."""
-        if not self._stopped.is_set():
-            self._stopped.set()
-            self._tell()
+        """Looks no more, and sends what was seen since the last payload. Never raises."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        self._tell(self._swap(self._seen.sample_s))
 
     def look(self) -> None:
         """Count what each task thread executes now. Never raises."""
-        active = self._worker.active_threads.copy()  # one step of the interpreter: Dask's lock is not needed
-        if not active:
-            return
-        with self._lock:
-            try:
+        try:
+            active = self._worker.active_threads.copy()  # one step of the interpreter: Dask's lock is not needed
+            if active:
                 self._look_at(active)
-            except Exception:  # noqa: BLE001  # host first: whatever a frame is, this look is left out and counted
-                self._cut += 1
-
-    def take(self) -> dict[str, Any] | None:
-        """What was seen since the last time, as a payload; None if no task was met."""
-        with self._lock:
-            counts, places, cut, from_s, sample_s = self._counts, self._places, self._cut, self._from_s, self._sample_s
-            self._begin()
-        if not counts and not cut:
-            return None
-        ranked = sorted(counts.items(), key=lambda entry: -entry[1])
-        kept, rare = ranked[:MAX_STACKS], ranked[MAX_STACKS:]
-        names = [frame_text(*place) for place in places]
-        frames: dict[str, int] = {}
-        stacks = [[frames.setdefault(names[n] if n >= 0 else OMITTED, len(frames)) for n in stack]
-                  for (_, stack), _ in kept]  # fmt: skip
-        return {
-            "kind": "profile",
-            "from_ms": round(from_s * 1e3),
-            "to_ms": max(round(self._now_s() * 1e3), round(from_s * 1e3)),
-            "sample_us": round(sample_s * 1e6),
-            "frames": list(frames),
-            "prefix": [prefix for (prefix, _), _ in kept],
-            "stack": stacks,
-            "count": [count for _, count in kept],
-            "cut": cut + sum(count for _, count in rare),
-        }
-
-    def _begin(self) -> None:
-        self._from_s = self._now_s()
-        self._cut = 0
-        self._counts: dict[tuple[str, tuple[int, ...]], int] = {}
-        self._places: dict[Place, int] = {}
+        except Exception:  # noqa: BLE001  # host first: whatever a frame is, this look is left out and counted
+            self._seen.cut += 1
 
     def _now_s(self) -> float:
         """By the scheduler's clock, as Dask dates its own profile: a worker's may be hours off."""
         return time.time() + self._worker.scheduler_delay
 
-    def _run(self) -> None:
-        due_s = time.monotonic() + self._first_s
-        while not self._stopped.is_set():
-            began_s, began_cpu_s = time.monotonic(), time.thread_time()
-            for _ in range(LOOKS_PER_CHECK):
-                if self._stopped.wait(self._sample_s):
-                    return
-                self.look()
-            now_s = time.monotonic()
-            pace_s = next_pace(self._sample_s, (time.thread_time() - began_cpu_s) / (now_s - began_s))
-            if now_s >= due_s or pace_s > self._sample_s:  # a payload has one pace: a slower one begins another
-                due_s = now_s + self._interval_s
-                self._tell()
-                self._sample_s = pace_s
+    def _begin_check(self) -> None:
+        self._n_looks, self._check_s, self._spent_s = 0, time.monotonic(), 0.0
 
-    def _tell(self) -> None:
+    def _tick(self) -> None:
+        began_s = time.thread_time()
+        self.look()
+        self._spent_s += time.thread_time() - began_s
+        self._n_looks += 1
+        if self._n_looks >= LOOKS_PER_CHECK:
+            self._check()
+            self._begin_check()
+
+    def _check(self) -> None:
+        """Whether a payload is due, or looking costs too much. A payload has one pace: another begins another."""
+        now_s = time.monotonic()
+        pace_s = next_pace(self._seen.sample_s, self._spent_s / (now_s - self._check_s))
+        if now_s >= self._due_s or pace_s > self._seen.sample_s:
+            self._due_s = now_s + self._interval_s
+            seen = self._swap(pace_s)
+            if self._timer is not None:
+                self._timer.callback_time = pace_s * 1e3  # tornado reads it before each round
+            with suppress(RuntimeError):  # the interpreter is ending
+                threading.Thread(target=self._tell, args=[seen], name="daskscope-profile", daemon=True).start()
+
+    def _swap(self, sample_s: float) -> _Seen:
+        seen, self._seen = self._seen, _Seen(self._now_s(), sample_s)
+        return seen
+
+    def _tell(self, seen: _Seen) -> None:
         try:
-            payload = self.take()
-            if payload is not None:
-                self._send(payload)
+            if seen.counts or seen.cut:
+                self._send(_payload(seen, self._now_s()))
         except Exception:  # noqa: BLE001, S110  # host first; a worker that closes has nobody to tell
             pass
 
     def _look_at(self, active: Mapping[int, Any]) -> None:
         frames = sys._current_frames()  # the only way to see other threads; Dask's, too
+        counts = self._seen.counts
         for ident, key in active.items():
             stack = self._stack(frames.get(ident))
             if stack:
                 entry = (key_split(key), stack)
-                known = self._counts.get(entry)
-                if known is None and len(self._counts) >= MAX_KEPT:
-                    self._cut += 1
+                known = counts.get(entry)
+                if known is None and len(counts) >= MAX_KEPT:
+                    self._seen.cut += 1
                 else:
-                    self._counts[entry] = (known or 0) + 1
+                    counts[entry] = (known or 0) + 1
 
     def _stack(self, frame: FrameType | None) -> tuple[int, ...]:
         """Numbers of the functions, outermost first, -1 where some are left out; empty if the thread is in no task."""
@@ -174,12 +170,35 @@ class Profiler:
         return tuple(reversed(found))
 
     def _number(self, place: Place) -> int:
-        known = self._places.get(place)
+        places = self._seen.places
+        known = places.get(place)
         if known is None:
-            if len(self._places) >= MAX_PLACES:
+            if len(places) >= MAX_PLACES:
                 return -1
-            known = self._places[place] = len(self._places)
+            known = places[place] = len(places)
         return known
+
+
+def _payload(seen: _Seen, to_s: float) -> dict[str, Any]:
+    ranked = sorted(seen.counts.items(), key=lambda entry: -entry[1])
+    kept, rare = ranked[:MAX_STACKS], ranked[MAX_STACKS:]
+    names = [frame_text(*place) for place in seen.places]
+    frames: dict[str, int] = {}
+    stacks = [
+        [frames.setdefault(names[n] if n >= 0 else OMITTED, len(frames)) for n in stack] for (_, stack), _ in kept
+    ]
+    from_ms = round(seen.from_s * 1e3)
+    return {
+        "kind": "profile",
+        "from_ms": from_ms,
+        "to_ms": max(round(to_s * 1e3), from_ms),
+        "sample_us": round(seen.sample_s * 1e6),
+        "frames": list(frames),
+        "prefix": [prefix for (prefix, _), _ in kept],
+        "stack": stacks,
+        "count": [count for _, count in kept],
+        "cut": seen.cut + sum(count for _, count in rare),
+    }
 
 
 def next_pace(sample_s: float, share: float) -> float:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from daskscope import wire
-from daskscope.collect.groups import GroupReader
+from daskscope.collect.groups import MAX_SNAPSHOTS, GroupReader, at_once
 
 if TYPE_CHECKING:
     from distributed import Scheduler
@@ -48,10 +49,14 @@ class ComputationReader:
         self._last: Live | None = None
         self._known_codes: dict[str, None] = {}
         self.n_computations = 0
+        self._n_unsent = 0
+        self.behind = False
+        """Whether the last read left computations for the next."""
 
     def resend(self) -> None:
         """Send code and what is still live again: a message with them was lost."""
         self._known_codes.clear()
+        self._n_unsent = len(self._live)
         for live in self._live.values():
             live.sent = False
 
@@ -67,25 +72,38 @@ class ComputationReader:
             live = Live(self.n_computations, computation)
             self._live[live.no] = self._last = live
             self.n_computations += 1
+            self._n_unsent += 1
             grown.append(live)
         for live in grown:
             if len(live.computation.groups) != live.n_groups:
                 live.n_groups = len(live.computation.groups)
                 self._groups.track(live.computation.groups, live.no)
 
-    def read(self, now_s: float) -> tuple[list[wire.Computation], list[wire.Code]]:
-        """Snapshots of the computations that changed, and code not sent before. Called after the groups were read."""
+    def read(self, now_s: float, *, last: bool = False) -> tuple[list[wire.Computation], list[wire.Code]]:
+        """Snapshots of the computations that changed, and code not sent before; of those that may still change a
+        bounded number is looked at, in turns. Called after the groups were read.
+
+        `last`: look at every one, for no later read will.
+        """
         snapshots: list[wire.Computation] = []
         codes: dict[str, wire.Code] = {}
-        for live in list(self._live.values()):
+        n_unseen = len(self._live)
+        for live in list(islice(self._live.values(), n_unseen if last else at_once(n_unseen))):
+            if len(snapshots) == MAX_SNAPSHOTS:
+                break
+            n_unseen -= 1
+            del self._live[live.no]
             stop_ms = self._stop_ms(live, now_s)
             code = tuple(live.computation.code) if self._transmit_code else ()
             if not live.sent or stop_ms != live.stop_ms or code != live.code:
+                self._n_unsent -= not live.sent
                 live.stop_ms, live.code, live.sent = stop_ms, code, True
                 snapshots.append(self._snapshot(live, codes))
             if self._is_over(live):
-                del self._live[live.no]
                 self._groups.progress.pop(live.no, None)
+            else:
+                self._live[live.no] = live
+        self.behind = bool(self._n_unsent or (last and n_unseen))
         return snapshots, list(codes.values())
 
     def _stop_ms(self, live: Live, now_s: float) -> int | None:

@@ -112,7 +112,7 @@ class EventReader:
             at_ms=round(at_s * 1e3),
             topic=as_name(topic),
             action=as_name(action),
-            worker=worker if isinstance(worker, str) else None,
+            worker=as_name(worker) if isinstance(worker, str) else None,
             detail=as_json(rest) if rest else "",
         )
         self.n_events += 1

@@ -11,10 +11,10 @@ when the scheduler forgets it meanwhile, and the running totals catch up.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import count, islice, repeat
+from itertools import count, groupby, islice, repeat
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -77,16 +77,23 @@ class Progress:
         self.n_followed += n_followed
         self.n_open += n_followed if n_open is None else n_open
 
-    def add(self, start_s: float, stop_s: float, erred: bool) -> None:
-        """What was read of a group, or of a span within this one."""
+    def add(self, n_open: int, start_s: float, stop_s: float, erred: bool) -> None:
+        """What was read of a group, or of a span within this one; `n_open`: groups that came to be open, or closed."""
+        self.n_open += n_open
         if start_s and (start_s < self.start_s or not self.start_s):
             self.start_s = start_s
-        self.stop_s = max(self.stop_s, stop_s)
+        if stop_s > self.stop_s:
+            self.stop_s = stop_s
         self.erred = self.erred or erred
 
     def ended_s(self, open_at_s: float) -> float:
         """When the last task ended, given when there were unfinished ones; 0 where Dask does not tell."""
         return 0.0 if self.erred and self.stop_s < open_at_s else self.stop_s
+
+
+def at_once(n_waiting: int) -> int:
+    """How many of those that wait one read takes."""
+    return min(max(SNAPSHOTS_PER_READ, n_waiting // 10), MAX_SNAPSHOTS)
 
 
 class GroupReader:
@@ -136,9 +143,9 @@ class GroupReader:
         self.n_groups += len(fresh)
         if computation is not None:
             self.progress[computation].grow(len(fresh))
-        for span, n_groups in Counter(spans).items():
+        for span, run in groupby(spans):
             if span is not None:
-                self.spans[span].grow(n_groups)
+                self.spans[span].grow(len([*run]))
                 self.touched[span] = None
 
     def track_others(self, first_new: int) -> None:
@@ -164,7 +171,7 @@ class GroupReader:
         `last`: look at every group, for no later read will.
         """
         self.behind = False
-        room = min(max(SNAPSHOTS_PER_READ, len(self._unread) // 10), MAX_SNAPSHOTS)
+        room = at_once(len(self._unread))
         fresh = [(group, self._unread.pop(group)) for group in list(islice(self._unread, room))]
         changed = [(group, Tracked(self._numbers[group], *owners), _look(group)) for group, owners in fresh]
         alive = self._scheduler.task_groups.get
@@ -200,18 +207,13 @@ class GroupReader:
         if tracked.span is None and group.span_id is not None:  # scattered, and then part of a graph
             tracked.span = group.span_id
             self.spans[tracked.span].grow(1, n_open=not tracked.done)
-        for progress in self._progresses(tracked):
-            progress.n_open += tracked.done - done
-            progress.add(group.start, group.stop, group.states["erred"] > 0)
-        tracked.seen, tracked.n_tasks, tracked.done = seen, n_tasks, done
-
-    def _progresses(self, tracked: Tracked) -> Iterator[Progress]:
-        """What a change of this group changes."""
+        change = tracked.done - done, group.start, group.stop, group.states["erred"] > 0
         if tracked.computation is not None:
-            yield self.progress[tracked.computation]
+            self.progress[tracked.computation].add(*change)
         if tracked.span is not None:
+            self.spans[tracked.span].add(*change)
             self.touched[tracked.span] = None
-            yield self.spans[tracked.span]
+        tracked.seen, tracked.n_tasks, tracked.done = seen, n_tasks, done
 
     def _keep(self, group: TaskGroup, tracked: Tracked) -> None:
         """Put a group that was just read where the next reads find it."""
@@ -222,8 +224,11 @@ class GroupReader:
         del self._numbers[group]
         if self._named.get(group.name) is group:
             del self._named[group.name]
-        for progress in self._progresses(tracked):
-            progress.grow(-1, n_open=-(not tracked.done))
+        still_open = not tracked.done
+        if tracked.computation is not None:
+            self.progress[tracked.computation].grow(-1, n_open=-still_open)
+        if tracked.span is not None and tracked.span in self.spans:
+            self.spans[tracked.span].grow(-1, n_open=-still_open)
 
     def _columns(self, groups: list[TaskGroup], tracked: list[Tracked]) -> wire.Groups:
         numbers = self._numbers

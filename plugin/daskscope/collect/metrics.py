@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Set
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 MAX_NAME = 200
 """Characters of a part of a key."""
@@ -20,14 +20,8 @@ _MAX_WHOLE = 1 << 53
 """Beyond it a float is no exact integer."""
 
 
-class Entry(NamedTuple):
-    """One running total, as `wire.Metrics` names it."""
-
-    context: str
-    prefix: str
-    activity: str
-    unit: str
-    value: float
+Entry = tuple[str, str, str, str, float]
+"""One running total: context, prefix, activity, unit and value, as `wire.Metrics` names them."""
 
 
 class Ledger:
@@ -102,22 +96,19 @@ def number(value: Any) -> float | None:
 
 def _entry(key: Any, value: Any) -> Entry | None:
     found = number(value)
-    names = _names(key)
-    if found is None or names is None:
+    if found is None:
         return None
-    return Entry(*names, round(found, 6) if names[3] == "seconds" else found)
-
-
-def _names(key: Any) -> tuple[str, str, str, str] | None:
     parts: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
-    if not all(isinstance(part, str) and len(part) <= MAX_NAME for part in parts):
-        return None
-    match parts:
-        case (name,):  # `latency`, `tick-duration`, ...; but `transfer-bandwidth` is a sum of rates
-            return name, "", "", "seconds" if name == "latency" or name.endswith("-duration") else ""
-        case (context, activity, unit):
-            return context, "", activity, unit
-        case (context, prefix, activity, unit):
-            return context, prefix, activity, unit
-        case _:
+    for part in parts:
+        if not isinstance(part, str) or len(part) > MAX_NAME:
             return None
+    if len(parts) == 4:
+        context, prefix, activity, unit = parts
+    elif len(parts) == 3:
+        (context, activity, unit), prefix = parts, ""
+    elif len(parts) == 1:  # `latency`, `tick-duration`, ...; but `transfer-bandwidth` is a sum of rates
+        (context,), prefix, activity = parts, "", ""
+        unit = "seconds" if context == "latency" or context.endswith("-duration") else ""
+    else:
+        return None
+    return context, prefix, activity, unit, round(found, 6) if unit == "seconds" else found

@@ -10,8 +10,8 @@ from daskscope import wire
 
 MAX_STACKS = 2000
 """Of a merged profile: the most frequent ones, the samples of the others are in `cut`."""
-MAX_WAITING = 100_000
-"""Stacks and frames between two reads, some 30 MB: what comes beyond is left out and counted."""
+MAX_WAITING = 200_000
+"""Stacks and frames between two reads, some 50 MB: what comes beyond is left out and counted."""
 MAX_OF_PAYLOAD, MAX_DEPTH, MAX_FRAMES, MAX_CHARACTERS = 2000, 256, 20_000, 2_000_000
 """More than any agent sends. Its topic is open to the user's own events, too."""
 MAX_NAME = 1000
@@ -50,7 +50,10 @@ class ProfileReader:
 
 
 def merged(profiles: list[wire.Profile]) -> list[wire.Profile]:
-    """The same samples in as few profiles as there are times from one look to the next, mostly one."""
+    """The same samples in as few profiles as there are times from one look to the next, mostly one.
+
+    Samples of a stack that points to no frame are counted in `cut`, too.
+    """
     by_pace: dict[int, list[wire.Profile]] = {}
     for profile in profiles:
         by_pace.setdefault(profile.sample_us, []).append(profile)
@@ -60,10 +63,16 @@ def merged(profiles: list[wire.Profile]) -> list[wire.Profile]:
 def _one(profiles: list[wire.Profile]) -> wire.Profile:
     numbers: dict[str, int] = {}
     counts: dict[tuple[str, tuple[int, ...]], int] = {}
+    cut = sum(profile.cut for profile in profiles)
     for profile in profiles:
+        # A dict rather than a list: what only looks like a number becomes one.
         number = {n: numbers.setdefault(frame, len(numbers)) for n, frame in enumerate(profile.frames)}.__getitem__
         for prefix, stack, count in zip(profile.prefix, profile.stack, profile.count, strict=True):
-            entry = (prefix, tuple(map(number, stack)))
+            try:
+                entry = (prefix, tuple(map(number, stack)))
+            except (KeyError, TypeError):  # not within the list of frames
+                cut += count
+                continue
             counts[entry] = counts.get(entry, 0) + count
     ranked = sorted(counts.items(), key=lambda item: -item[1])
     kept, rare = ranked[:MAX_STACKS], ranked[MAX_STACKS:]
@@ -78,7 +87,7 @@ def _one(profiles: list[wire.Profile]) -> wire.Profile:
         prefix=[prefix for (prefix, _), _ in kept],
         stack=stacks,
         count=[count for _, count in kept],
-        cut=sum(profile.cut for profile in profiles) + sum(count for _, count in rare),
+        cut=cut + sum(count for _, count in rare),
     )
 
 
@@ -92,9 +101,7 @@ def _checked(payload: Mapping[str, Any]) -> wire.Profile | None:
     frames, prefix, stack, count = cast("list[Sequence[Any]]", columns)
     if not (from_ms <= to_ms <= _LATEST_MS and sample_us and len(prefix) == len(stack) == len(count)):
         return None
-    if not (
-        _texts(frames, MAX_FRAMES) and _texts(prefix, MAX_OF_PAYLOAD) and _wholes(count) and _stacks(stack, frames)
-    ):
+    if not (_texts(frames, MAX_FRAMES) and _texts(prefix, MAX_OF_PAYLOAD) and _wholes(count) and _stacks(stack)):
         return None
     return wire.Profile(
         from_ms=from_ms,
@@ -109,19 +116,13 @@ def _checked(payload: Mapping[str, Any]) -> wire.Profile | None:
 
 
 def _wholes(values: Sequence[Any]) -> bool:
-    return set(map(type, values)) <= {int} and all(0 <= value < _MOST for value in values)
+    return set(map(type, values)) <= {int} and (not values or (min(values) >= 0 and max(values) < _MOST))
 
 
 def _texts(values: Sequence[Any], n_most: int) -> bool:
     return len(values) <= n_most and set(map(type, values)) <= {str} and sum(map(len, values)) <= MAX_CHARACTERS
 
 
-def _stacks(stacks: Sequence[Any], frames: Sequence[str]) -> bool:
-    """Whether all are lists of places in `frames`: checked on those that differ, which are few."""
-    if not all(isinstance(stack, (list, tuple)) and len(cast("Sequence[Any]", stack)) <= MAX_DEPTH for stack in stacks):
-        return False
-    try:
-        used = set[Any]().union(*stacks)
-    except TypeError:  # something that is no key of a set: no integer
-        return False
-    return set(map(type, used)) <= {int} and (not used or (min(used) >= 0 and max(used) < len(frames)))
+def _stacks(values: Sequence[Any]) -> bool:
+    """Whether all are lists; what is in them is looked at when they are merged, where nobody waits."""
+    return set(map(type, values)) <= {list, tuple} and max(map(len, values), default=0) <= MAX_DEPTH

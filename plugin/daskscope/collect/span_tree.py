@@ -17,7 +17,7 @@ from daskscope.collect.metrics import Ledger
 if TYPE_CHECKING:
     from distributed.spans import Span
 
-SPANS_PER_READ, MAX_SPANS = 1_000, 4_000
+SPANS_PER_READ, MAX_SPANS = 500, 2_000
 """So many spans are followed and told in one read, or a tenth of those that wait, lest these become more and more."""
 ENTRIES_PER_SPAN = 2_000
 """Further metrics of a span are left out and counted: Dask itself has some twenty a task prefix."""
@@ -77,8 +77,9 @@ class SpanTree:
         for span_id in list(islice(self.fresh, at_once(len(self.fresh)))):
             self.changed[span_id] = self._follow(span_id, self.fresh.pop(span_id))
             self._groups.touched[span_id] = None
-        for span_id in [span_id for span_id in self._groups.touched if span_id not in self.fresh]:
-            del self._groups.touched[span_id]
+        touched = [span_id for span_id in self._groups.touched if span_id not in self.fresh]
+        self._groups.touched.clear()  # fresh ones are brought up when they are followed
+        for span_id in touched:
             self._bring_up(span_id, known)
         self._read_at_s = now_s
 
@@ -98,7 +99,7 @@ class SpanTree:
                 raise TypeError(span_id)
             if span_id not in self._groups.spans:  # nothing of it is alive, or it was let go before
                 for group in islice(span.traverse_groups(), MAX_GROUPS_RECALLED):
-                    followed.tree.add(group.start, group.stop, group.states["erred"] > 0)
+                    followed.tree.add(0, group.start, group.stop, group.states["erred"] > 0)
         except Exception:  # noqa: BLE001  # experimental: another Dask may have made it otherwise
             followed.broken = True
             self._lost["spans"] += 1
@@ -113,8 +114,7 @@ class SpanTree:
         node.own_open = progress.n_open
         while node is not None:
             was_open = node.tree.n_open
-            node.tree.n_open += more_open
-            node.tree.add(progress.start_s, progress.stop_s, progress.erred)
+            node.tree.add(more_open, progress.start_s, progress.stop_s, progress.erred)
             if was_open and not node.tree.n_open:
                 node.open_at_s = self._read_at_s
             self.changed[node.id] = node
@@ -125,4 +125,7 @@ class SpanTree:
         if span_id is None or span_id in self.followed:
             return None if span_id is None else self.followed[span_id]
         span = self.fresh.pop(span_id, None) or known.get(span_id)
-        return None if span is None else self._follow(span_id, span)
+        if span is None:
+            return None
+        self._groups.touched[span_id] = None
+        return self._follow(span_id, span)

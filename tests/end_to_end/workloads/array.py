@@ -8,7 +8,7 @@ import dask.array as da
 from distributed import wait
 
 import daskscope
-from tests.end_to_end.workloads.workload import totals
+from tests.end_to_end.workloads.workload import only, totals
 
 
 class Array:
@@ -24,7 +24,7 @@ class Array:
         assert self.grid.npartitions == self.n_blocks
         assert totals(cluster_id)[self.prefix] == self.n_blocks
         assert totals(cluster_id, "bytes")[self.prefix] == self.n_blocks * self.block_bytes
-        (group,) = [group for group in daskscope.list_groups(cluster_id) if group["prefix"] == self.prefix]
+        group = only([group for group in daskscope.list_groups(cluster_id) if group["prefix"] == self.prefix])
         assert group["types"] == ["numpy.ndarray"]
         assert group["states"] == {"memory": self.n_blocks}
         assert group["start"] <= group["stop"]

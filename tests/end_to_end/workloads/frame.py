@@ -7,7 +7,7 @@ from typing import Any
 import dask.datasets
 
 import daskscope
-from tests.end_to_end.workloads.workload import totals
+from tests.end_to_end.workloads.workload import only, totals
 
 
 class Frame:
@@ -25,7 +25,7 @@ class Frame:
         assert told["p2pshuffle"] + told["shuffle_p2p"] == self.n_shuffled  # as newer and older Dasks call it
         assert told["shuffle-barrier"] == 1
         groups = daskscope.list_groups(cluster_id)
-        (barrier,) = [group for group in groups if group["prefix"] == "shuffle-barrier"]
+        barrier = only([group for group in groups if group["prefix"] == "shuffle-barrier"])
         assert [name.rpartition("-")[0] for name in barrier["dependencies"]] == ["shuffle-transfer"]
         # What the shuffle itself measures, beside the tasks.
         p2p = [row for row in daskscope.list_metrics(cluster_id) if row["context"] == "p2p"]

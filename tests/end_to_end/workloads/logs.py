@@ -9,6 +9,7 @@ from typing import Any
 from distributed import Scheduler, get_worker
 
 import daskscope
+from tests.end_to_end.workloads.workload import only
 
 LOGGER = "tests.lines"
 N_EACH = 20
@@ -52,7 +53,7 @@ class Logs:
         assert sorted(row["text"] for row in tasks) == sorted(f"line {n} of a task" for n in range(N_EACH))
         assert Counter(row["worker"] for row in tasks) == self.said
         assert {row["level"] for row in tasks} == {"warning"}
-        (failure,) = [row for row in by_role["worker"] if "failure" in row["text"]]
+        failure = only([row for row in by_role["worker"] if "failure" in row["text"]])
         assert "KeyError: 'lost'" in failure["text"]
         assert [(row["text"], row["level"], row["worker"]) for row in by_role["scheduler"]] == [
             ("line of the scheduler", "error", None)

@@ -8,6 +8,7 @@ from distributed import span, wait
 from distributed.metrics import context_meter
 
 import daskscope
+from tests.end_to_end.workloads.workload import only
 
 ROWS_A_TASK = 1000
 
@@ -44,7 +45,7 @@ class Spans:
         for row in (load, clean):
             assert row["enqueued"] <= row["start"] <= row["stop"]
         metrics = daskscope.list_metrics(cluster_id)
-        (rows,) = [m for m in metrics if m["activity"] == "rows-read"]
+        rows = only([m for m in metrics if m["activity"] == "rows-read"])
         assert (rows["span"], rows["prefix"], rows["unit"]) == (load["id"], "loaded", "rows")
         assert rows["value"] == 12 * ROWS_A_TASK
         assert [m["span"] for m in metrics if m["prefix"] == "cleaned" and m["activity"] == "failed"] == [clean["id"]]

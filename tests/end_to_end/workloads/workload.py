@@ -6,9 +6,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import daskscope
+
+T = TypeVar("T")
 
 
 class Workload(Protocol):
@@ -25,10 +27,16 @@ def agrees(check: Callable[[], None], within_s: float = 30) -> None:
     while True:
         try:
             return check()
-        except (AssertionError, daskscope.DaskscopeError):
+        except (AssertionError, LookupError, daskscope.DaskscopeError):
             if time.monotonic() > give_up:
                 raise
         pause.wait(0.5)
+
+
+def only(records: list[T]) -> T:
+    """The one there is."""
+    assert len(records) == 1, records
+    return records[0]
 
 
 def totals(cluster_id: int, what: str = "n_tasks") -> Counter[str]:

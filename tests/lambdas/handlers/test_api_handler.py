@@ -197,7 +197,8 @@ def test_log_lines_page_whole(get: Get, token: Token, full: None, monkeypatch: p
 
 
 INSIDE = ("workers", "members", "deaths", "logs", "spans", "metrics", "tasks", "profile", "samples", "groups")
-ROUTES = (*(f"clusters/1/{name}" for name in INSIDE), "clusters", "clusters/1", "clusters/1/computations", "clusters/1/exceptions", "clusters/1/events",
+ROUTES = (*(f"clusters/1/{name}" for name in INSIDE), "clusters", "clusters/1", "clusters/1/computations",
+          "clusters/1/exceptions", "clusters/1/events",
           "exceptions")  # fmt: skip
 
 
@@ -220,7 +221,8 @@ def test_every_route_asks_who_reads_what(get: Get, token: Token, full: None, rou
      "clusters/1/logs?level=-1", "clusters/1/logs?since=yesterday", "clusters/1/logs?until=-1",
      "clusters/1/logs?since=0001-01-01T00:00:00%2B14:00", "clusters/1/logs?role=client",
      "clusters/1/members?role=nanny", "clusters/1/deaths?expected=maybe", "clusters/1/metrics?by=span",
-     "clusters/1/profile?by=x", "clusters/1/exceptions?origin=me", "exceptions?origin=me", "clusters?status=dead", "clusters?cursor=nonsense", "clusters/1/events?cursor=-1"],
+     "clusters/1/profile?by=x", "clusters/1/exceptions?origin=me", "exceptions?origin=me",
+     "clusters?status=dead", "clusters?cursor=nonsense", "clusters/1/events?cursor=-1"],
 )  # fmt: skip
 def test_a_parameter_that_is_not_of_its_form(get: Get, token: Token, full: None, target: str):
     assert refused(get(f"/api/v1/acme/{target}", token("read"))) == (400, "bad-request")

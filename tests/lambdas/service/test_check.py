@@ -143,8 +143,7 @@ def test_a_text_that_stands_once_does_not_fill_memory_in_many_rows(place: str) -
         ("$.profiles", {"profiles": [profile(frames=[""], prefix=[""], stack=[[0] * 600_000], count=[1])]}),
         ("$.profiles", {"profiles": [profile(frames=[""] * 600_000, prefix=[], stack=[], count=[])]}),
         ("$.tasks", {"tasks": tasks(600_000)}),
-        ("$.metrics", {"metrics": wire.Metrics(**{name: [0.0 if name == "value" else ""] * 600_000
-                                                  for name in wire.Metrics.__slots__})}),
+        ("$.metrics", {"metrics": testing.metrics(*[{}] * 600_000)}),
         ("$.spans", {"spans": [wire.Span(id="", name=[""] * 600_000, enqueued_ms=0)]}),
         ("$.deaths", {"deaths": [wire.Death(no=0, at_ms=0, worker="", expected=True, reason="",
                                             processing=[""] * 600_000)]}),

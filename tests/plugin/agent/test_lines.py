@@ -267,10 +267,20 @@ def test_earlier_records_are_taken_by_level_and_time(lines: Lines) -> None:
     assert [line[3] for line in lines.take()[0]] == ["early"]
 
 
-def test_a_trouble_of_ours_is_counted_and_not_raised(clock: Clock) -> None:
+def test_nobody_to_wake_is_no_loss(clock: Clock) -> None:
     def fail(_: bool) -> None:
         raise RuntimeError("Event loop is closed")
 
     lines = Lines(fail, monotonic=clock)
     lines.hear(record())
-    assert len(lines.take()[0]) == 1
+    taken, dropped = lines.take()
+    assert (len(taken), dropped) == (1, 0)
+
+
+@pytest.mark.parametrize("more", [{"created": float("nan")}, {"levelno": "high"}, {"name": Unprintable()}])
+def test_a_record_that_is_none_is_counted_and_raises_nothing(lines: Lines, more: dict[str, Any]) -> None:
+    bad = record()
+    vars(bad).update(more)
+    lines.hear(bad)
+    lines.hear(record("next"))
+    assert [(line[3], line[4]) for line in lines.take()[0]] == [("next", 1)]

@@ -170,7 +170,7 @@ async def test_a_loop_that_is_closed_stops_nobody() -> None:
     with joined(way):
         log.warning("one")
         log.warning("two")
-    assert way.texts == ["one", "two"], "sent when the agent left"
+    assert (way.texts, way.n_dropped) == (["one", "two"], 0), "sent when the agent left"
 
 
 async def test_a_listener_that_came_along_with_a_fork_is_none() -> None:

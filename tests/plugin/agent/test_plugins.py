@@ -6,11 +6,12 @@ import asyncio
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import cloudpickle
 import pytest
-from distributed import Nanny, Worker
+from distributed import Nanny, Worker, WorkerPlugin
 
 from daskscope.agent import NAME, TOPIC, plugins
 from daskscope.agent.logs import listeners
@@ -71,20 +72,37 @@ async def test_what_did_not_work_is_told_and_the_worker_works_on(
     assert await worker.plugin_remove(name=NAME) == {"status": "OK"}
 
 
-async def test_everything_is_undone_when_the_worker_closes(cluster: Cluster) -> None:
-    factory, last = logging.getLogRecordFactory(), logging.lastResort
-    agent = worker_agent(profile_interval_s=60.0)
-    async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False) as brief:
-        await brief.plugin_add(agent, name=NAME)
-        assert "c" in listeners()
+class LastWords(WorkerPlugin):
+    def teardown(self, worker: Worker) -> None:
         logging.getLogger("mine").warning("its last words")
+
+
+async def test_everything_is_undone_when_the_worker_closes(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    class Profiling:
+        def __init__(self, worker: Worker, interval_s: float, send: Callable[[dict[str, Any]], None]) -> None:
+            self.start = lambda: told.append(f"start {interval_s}")
+            self.send = send
+
+        def stop(self) -> None:
+            told.append("stop")
+            self.send({"kind": "hello", "last": "profile"})
+
+    monkeypatch.setattr(plugins, "Profiler", Profiling)
+    factory, last = logging.getLogRecordFactory(), logging.lastResort
+    async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False) as brief:
+        await brief.plugin_add(worker_agent(profile_interval_s=60.0), name=NAME)
+        assert "c" in listeners()
+        await brief.plugin_add(LastWords(), name="theirs")
     assert "c" not in listeners()
     assert logging.getLogRecordFactory() is factory
     assert logging.lastResort is last
-    assert agent._profiler is not None
-    assert agent._profiler._stopped.is_set()
+    assert told == ["start 60.0", "stop"]
     await until(lambda: texts(cluster))
     assert texts(cluster) == ["its last words"]
+    (last,) = [hello for hello in said(cluster, "hello") if "last" in hello]
+    assert (last["from"], last["worker"]) == ("worker", said(cluster, "logs")[0]["worker"])
 
 
 async def test_without_a_level_nothing_listens(cluster: Cluster) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import queue
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -67,6 +67,14 @@ def looks(profiler: Profiler, n: int) -> None:
         profiler.look()
 
 
+def taken(profiler: Profiler) -> dict[str, Any] | None:
+    """What the profiler would send now; None if nothing."""
+    sent: list[dict[str, Any]] = []
+    profiler._send = sent.append
+    profiler._tell(profiler._swap(profiler._seen.sample_s))
+    return sent[0] if sent else None
+
+
 def stacks(payload: dict[str, Any]) -> dict[tuple[str, ...], int]:
     frames = payload["frames"]
     return {tuple(frames[n] for n in stack): count
@@ -92,7 +100,7 @@ async def test_samples_are_counted_where_the_time_went(cluster: Cluster) -> None
     gates["cold"].passed.set()
     await future
     looks(seen, 10)  # nothing runs
-    payload = seen.take()
+    payload = taken(seen)
     assert payload is not None
     assert (within(payload, "work"), within(payload, "hot"), within(payload, "cold")) == (100, 75, 25)
     assert set(payload["prefix"]) == {"work"}
@@ -103,7 +111,7 @@ async def test_samples_are_counted_where_the_time_went(cluster: Cluster) -> None
     assert names.index("work") < names.index("hot") < names.index("Gate.wait"), "outermost first"
     assert f"hot (agent/test_profile.py:{hot.__code__.co_firstlineno})" in stack
     assert not [frame for frame in stack if "distributed/worker.py" in frame]
-    assert seen.take() is None, "what was taken is not told again"
+    assert taken(seen) is None, "what was taken is not told again"
 
 
 @pytest.mark.asyncio
@@ -116,7 +124,7 @@ async def test_each_task_s_samples_are_under_its_own_prefix(cluster: Cluster) ->
         for gate in gates.values():
             gate.passed.set()
         await cluster.client.gather(futures)
-    payload = seen.take()
+    payload = taken(seen)
     assert payload is not None
     told = Counter[str]()
     for prefix, count in zip(payload["prefix"], payload["count"], strict=True):
@@ -133,7 +141,7 @@ async def test_of_a_deep_stack_both_ends_stay(cluster: Cluster, depth: int) -> N
     looks(seen, 3)
     gates["sink"].passed.set()
     await future
-    payload = seen.take()
+    payload = taken(seen)
     assert payload is not None
     ((stack, count),) = stacks(payload).items()
     assert count == 3
@@ -152,7 +160,7 @@ async def test_a_stack_too_deep_to_walk_keeps_its_inner_end(cluster: Cluster, mo
     looks(seen, 1)
     gates["sink"].passed.set()
     await future
-    payload = seen.take()
+    payload = taken(seen)
     assert payload is not None
     ((stack, _),) = stacks(payload).items()
     assert stack[0] == OMITTED
@@ -198,7 +206,7 @@ def test_what_is_too_much_is_counted_as_cut(monkeypatch: pytest.MonkeyPatch, lim
     for n in range(5):
         with threads.task("x-1", f"def f{n}(): hold()\nf = f{n}"):
             looks(seen, 5 - n)
-    payload = seen.take()
+    payload = taken(seen)
     assert payload is not None
     assert payload["count"] == [5, 4, 3], "the frequent ones stay"
     assert payload["cut"] == 2 + 1
@@ -211,7 +219,7 @@ def test_functions_beyond_the_limit_are_left_out_of_their_stacks(monkeypatch: py
     seen = threads_profiler(threads)
     with threads.task("x-1", "def f(): hold()"):
         looks(seen, 1)
-    payload = seen.take()
+    payload = taken(seen)
     assert payload is not None
     ((stack, count),) = stacks(payload).items()
     assert (stack[0], count) == (OMITTED, 1)
@@ -223,7 +231,7 @@ def test_times_are_the_scheduler_s(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = threads_profiler(threads)
     with threads.task(("x-1", 7), "def f(): hold()"):
         looks(seen, 1)
-    payload = seen.take()
+    payload = taken(seen)
     assert payload is not None
     assert (payload["from_ms"], payload["to_ms"], payload["prefix"]) == (4_600_000, 4_600_000, ["x"])
 
@@ -234,7 +242,7 @@ def test_a_thread_between_two_tasks_is_not_counted() -> None:
     threads.active_threads[threading.get_ident()] = "x-1"  # no frame of a worker below it
     threads.active_threads[-5] = "x-2"  # ended meanwhile
     looks(seen, 3)
-    assert seen.take() is None
+    assert taken(seen) is None
 
 
 def test_a_look_that_fails_is_counted_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,23 +253,66 @@ def test_a_look_that_fails_is_counted_and_the_next_goes_on(monkeypatch: pytest.M
             patched.delattr(profile.sys, "_current_frames")
             looks(seen, 2)
         looks(seen, 1)
-    payload = seen.take()
+    payload = taken(seen)
     assert payload is not None
     assert (payload["count"], payload["cut"]) == ([1], 2)
 
 
-def test_the_thread_tells_when_an_interval_is_over_and_what_is_left_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.asyncio
+async def test_it_is_told_when_an_interval_is_over_and_what_is_left_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(profile, "SAMPLE_S", 0.001)
-    told: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    told: list[dict[str, Any]] = []
     threads = Threads()
-    seen = Profiler(cast("Worker", threads), 0.1, told.put)
+    seen = Profiler(cast("Worker", threads), 0.0, told.append)
     with threads.task("x-1", "def f(): hold()"):
         seen.start()
-        assert sum(told.get(timeout=60)["count"]) >= 1
+        await until(lambda: len(told) >= 2)
+        assert all(payload["count"][0] >= 1 for payload in told)
+        looks(seen, 7)
         seen.stop()
-        n_left = told.qsize()
+        assert sum(told[-1]["count"]) >= 7
+        n_told = len(told)
         seen.stop()
-        assert told.qsize() == n_left, "only once"
+        assert len(told) == n_told, "only once"
+
+
+@pytest.mark.asyncio
+async def test_it_looks_from_the_event_loop_and_tells_from_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread that asks for the frames of an event loop's crashes CPython 3.11."""
+    monkeypatch.setattr(profile, "SAMPLE_S", 0.001)
+    looked: set[int] = set()
+    told: list[int] = []
+    frames = sys._current_frames
+
+    def current_frames() -> dict[int, Any]:
+        looked.add(threading.get_ident())
+        return frames()
+
+    monkeypatch.setattr(profile.sys, "_current_frames", current_frames)
+    threads = Threads()
+    seen = Profiler(cast("Worker", threads), 0.0, lambda _: told.append(threading.get_ident()))
+    with threads.task("x-1", "def f(): hold()"):
+        seen.start()
+        await until(lambda: told)
+        assert looked == {threading.get_ident()}
+        assert threading.get_ident() not in told
+        seen.stop()
+
+
+@pytest.mark.asyncio
+async def test_where_looking_costs_much_it_is_looked_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile, "MAX_SHARE", 0.0)  # whatever it costs
+    monkeypatch.setattr(profile, "SAMPLE_S", 0.001)
+    monkeypatch.setattr(profile, "MAX_SAMPLE_S", 0.004)
+    told: list[dict[str, Any]] = []
+    threads = Threads()
+    seen = Profiler(cast("Worker", threads), 60.0, told.append)
+    with threads.task("x-1", "def f(): hold()"):
+        seen.start()
+        await until(lambda: len(told) == 2)
+        looks(seen, 1)
+        seen.stop()
+    assert sorted(payload["sample_us"] for payload in told) == [1000, 2000, 4000], "each with the pace it was made at"
 
 
 def test_whoever_cannot_be_told_stops_nothing() -> None:
@@ -273,15 +324,15 @@ def test_whoever_cannot_be_told_stops_nothing() -> None:
     with threads.task("x-1", "def f(): hold()"):
         looks(seen, 1)
         seen.stop()
-    assert seen.take() is None
+    assert taken(seen) is None
 
 
 @pytest.mark.asyncio
 async def test_where_dask_s_profiling_is_off_so_is_this(cluster: Cluster) -> None:
-    before = threading.active_count()
+    seen = profiler(cluster)
     with dask.config.set({"distributed.worker.profile.enabled": False}):
-        profiler(cluster).start()
-    assert threading.active_count() == before
+        seen.start()
+    assert seen._timer is None
 
 
 def test_the_pace_follows_the_cost() -> None:
@@ -321,4 +372,4 @@ def test_the_source_line_is_never_told() -> None:
     seen = threads_profiler(threads)
     with threads.task("x-1", "def f():\n    password = 'hunter2'; hold()"):
         looks(seen, 1)
-    assert "hunter2" not in str(seen.take())
+    assert "hunter2" not in str(taken(seen))

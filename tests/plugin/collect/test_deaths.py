@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Any
 
 import dask.config
@@ -33,11 +35,11 @@ class Reading:
         self.topics.start()
         self.now_s = self.began_s = cluster.scheduler.total_nthreads_history[-1][0]
 
-    def __call__(self, *, after_s: float = 60.0, last: bool = False, **memory_mib: int) -> list[wire.Death]:
+    def __call__(
+        self, *, after_s: float = 60.0, last: bool = False, memory_mib: Mapping[str, int] = MappingProxyType({})
+    ) -> list[wire.Death]:
         self.now_s += after_s
-        columns = wire.Workers(
-            address=[address.replace("_", ":") for address in memory_mib], memory_mib=list(memory_mib.values())
-        )
+        columns = wire.Workers(address=list(memory_mib), memory_mib=list(memory_mib.values()))
         return self.reader.read(columns, self.now_s, last=last)
 
 
@@ -147,7 +149,7 @@ async def test_a_nanny_that_ends_its_worker_for_its_memory(cluster: Cluster) -> 
             nanny.memory_manager.memory_limit = 1 << 20
             await until(lambda: address not in cluster.scheduler.workers)
             nanny.memory_manager.memory_limit = 4 << 30
-            found = reading(after_s=0)
+            found = reading(after_s=time.time() - reading.now_s)
             await until(lambda: len(cluster.scheduler.workers) == 2)  # the nanny brought another one
             deaths = [*found, *reading()]
     (death,) = [death for death in deaths if death.worker == address]
@@ -199,7 +201,7 @@ async def test_how_fast_its_memory_grew(cluster: Cluster) -> None:
     reading = Reading(cluster)
     address = cluster.workers[0].address
     for memory_mib in (100, 200, 300, 400):
-        reading(after_s=10.0, **{address: memory_mib})
+        reading(after_s=10.0, memory_mib={address: memory_mib})
     cluster.scheduler.workers[address].metrics["memory"] = 1 << 30
     await cluster.workers[0].close()
     (death,) = reading()

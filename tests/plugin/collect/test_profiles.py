@@ -139,16 +139,11 @@ BAD: list[dict[str, Any]] = [
     {"frames": None},
     {"frames": "abc"},
     {"frames": ("a", "b", 3)},
-    {"frames": ("a", "b")},
     {"frames": ("x" * 3_000_000, "b", "c")},
     {"prefix": ("load",)},
     {"prefix": ("load", 7)},
-    {"stack": ((0, 1), (3,))},
-    {"stack": ((0, 1), (-1,))},
-    {"stack": ((0, 1), ("a",))},
-    {"stack": ((0, 1), ([],))},
     {"stack": ((0, 1), 2)},
-    {"stack": ((0, 1), (0.5,))},
+    {"stack": ((0, 1), "ab")},
     {"stack": ((0, 1), (1,) * 300)},
     {"count": (7, None)},
     {"count": (7, -3)},
@@ -164,6 +159,13 @@ def test_what_no_agent_sends_is_left_out_and_counted(n: int) -> None:
     reader.take("b", payload())
     assert reader.lost == {"profiles": 2}
     assert [profile.count for profile in reader.read()] == [[7, 3]]
+
+
+@pytest.mark.parametrize("stack", [(3,), (-1,), ("a",), ([],), (0.5,), (None,), (0, 1, 99)], ids=str)
+def test_samples_of_a_stack_that_points_nowhere_are_cut(stack: tuple[Any, ...]) -> None:
+    (profile,) = merged(take(("a", payload(stack=((0, 1), stack)))))
+    assert (profile.count, profile.cut) == ([7], 2 + 3)
+    assert profile.frames == ["load (etl/a.py:3)", "wait (threading.py:288)"]
 
 
 def test_numbers_that_only_look_like_one_become_one() -> None:

@@ -400,6 +400,7 @@ async def test_idle_time_of_a_large_tree_is_left_out_and_counted(
     assert read.spans.lost == {"idle": 1}
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("pipelined", [False, True])
 async def test_3000_short_graphs_between_two_reads_are_all_there(cluster: Cluster, pipelined: bool) -> None:
     """Counted by hand: what was submitted, under which name and in which span. Those that follow each other while the

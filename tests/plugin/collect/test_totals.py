@@ -1,5 +1,7 @@
 """Gauges of the whole cluster, and totals that only grow."""
 
+from typing import Any
+
 import pytest
 from distributed import Event, Worker, wait
 
@@ -105,6 +107,29 @@ async def test_idle_since_and_its_timeout() -> None:
 
 async def test_no_idle_timeout_is_none(cluster: Cluster) -> None:
     assert TotalsReader(cluster.scheduler).read(wire.Workers(), 1.0).idle_timeout_us is None
+
+
+async def test_what_the_scheduler_itself_takes(cluster: Cluster) -> None:
+    scheduler: Any = cluster.scheduler
+    for callback in scheduler.periodic_callbacks.values():
+        callback.stop()
+    scheduler.monitor.quantities["cpu"].append(49.6)
+    scheduler.monitor.quantities["memory"].append(300 << 20)
+    scheduler._tick_interval_observed, scheduler._tick_counter = 0.0212, 1_000
+    reader = TotalsReader(scheduler)
+    totals = reader.read(wire.Workers(), 100.0)
+    assert (totals.scheduler_cpu_pct, totals.scheduler_memory_bytes) == (50, 300 << 20)
+    assert totals.scheduler_loop_ms == 21, "what Dask itself has measured, as long as nothing is to compare with"
+    scheduler._tick_counter += 400
+    assert reader.read(wire.Workers(), 110.0).scheduler_loop_ms == 25
+    assert reader.read(wire.Workers(), 113.0).scheduler_loop_ms == 3_000, "no tick in all that time"
+    assert reader.read(wire.Workers(), 50.0).scheduler_loop_ms == 21, "a clock that is set back"
+
+
+async def test_a_scheduler_without_a_monitor(cluster: Cluster) -> None:
+    cluster.scheduler.monitor.quantities.clear()
+    totals = TotalsReader(cluster.scheduler).read(wire.Workers(), 1.0)
+    assert (totals.scheduler_cpu_pct, totals.scheduler_memory_bytes, totals.n_clients) == (0, 0, 1)
 
 
 async def test_thread_seconds_are_the_integral_of_dask_s_own_history() -> None:

@@ -1,9 +1,11 @@
 """Workers as of their last heartbeat, whatever users put into its metrics."""
 
+import time
 from typing import Any
 
 import pytest
 from distributed import Worker
+from distributed import worker as worker_module
 
 from daskscope.collect.workers import WorkerReader
 from tests.plugin.rig import Cluster, inc, look_at, until
@@ -64,6 +66,63 @@ async def test_a_metric_that_is_no_number_is_0(cluster: Cluster, value: Any) -> 
         assert message.workers.address == [state.address]
         assert getattr(message.workers, column) == [0], metric
         assert message.totals.n_threads == 1
+
+
+async def test_metrics_that_cannot_be_read_are_counted_and_missing_ones_are_not(cluster: Cluster) -> None:
+    async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False) as second:
+        look = await look_at(cluster.scheduler)
+        for worker in (*cluster.workers, second):
+            worker.periodic_callbacks["heartbeat"].stop()
+        states = list(cluster.scheduler.workers.values())
+        states[0].metrics, states[1].metrics = {}, {"cpu": 50, "memory": 7 << 20}
+        assert "unreadable-metrics" not in look().lost
+        states[0].metrics = {"cpu": "fast", "host_net_io": "fast", "memory": float("nan"), "mine": "anything"}
+        message = look()
+        assert message.lost["unreadable-metrics"] == 4, "two are read of the network"
+        assert message.workers.cpu_pct == [0, 50]
+        assert message.workers.memory_mib == [0, 7]
+        states[0].metrics = {}
+        assert look().lost["unreadable-metrics"] == 4, "a running total"
+
+
+async def test_gpus(cluster: Cluster) -> None:
+    """As `distributed.diagnostics.nvml.real_time` tells them."""
+    async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False) as second:
+        for worker in (*cluster.workers, second):
+            worker.periodic_callbacks["heartbeat"].stop()
+        states = list(cluster.scheduler.workers.values())
+        reader = WorkerReader(cluster.scheduler)
+        for metrics, expected in (
+            ([{}, {}], ([], [])),
+            ([{}, {"gpu": {"utilization": 87, "memory-used": 3 << 30}}], ([0, 87], [0, 3 << 10])),
+            ([{"gpu": {"utilization": None, "memory-used": None}}, {}], ([0, 0], [0, 0])),
+        ):
+            for state, each in zip(states, metrics, strict=True):
+                state.metrics = dict(each)
+            workers = reader.read()
+            assert (workers.gpu_pct, workers.gpu_memory_mib) == expected
+        assert reader.lost.total() == 0
+        states[0].metrics = {"gpu": "a fast one"}
+        assert reader.read().gpu_pct == [0, 0]
+        assert reader.lost == {"unreadable-metrics": 2}
+
+
+async def test_a_worker_whose_clock_is_an_hour_off(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    look = await look_at(cluster.scheduler)
+    state = cluster.scheduler.workers[cluster.workers[0].address]
+    monkeypatch.setattr(worker_module, "time", lambda: time.time() + 3600)
+    await until(lambda: abs(state.time_delay) > 3000)
+    future = cluster.client.submit(inc, 1)
+    assert await future == 2
+    message = look()
+    assert message.workers.address == [state.address]
+    assert "unreadable-metrics" not in message.lost
+    assert message.totals.n_tasks == 1
+    await cluster.workers[0].close()
+    await until(lambda: not cluster.scheduler.workers)
+    (death,) = look().deaths
+    assert (death.reason, death.memory_slope_bytes_s) == ("worker-close", 0)
+    assert abs(death.at_ms - message.made_at_ms) < 60_000, "by the scheduler's clock"
 
 
 async def test_nonsense_within_a_metric_is_0(cluster: Cluster) -> None:

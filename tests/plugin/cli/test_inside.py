@@ -1,0 +1,107 @@
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import dask.config
+import pytest
+from click.testing import CliRunner, Result
+
+from daskscope import cli
+from tests.plugin.api_server import Answer, ApiServer
+
+LINES: list[dict[str, Any]] = [
+    {"time": "2026-11-21T08:00:02.500Z", "level": "error", "logger": "distributed.nanny", "role": "nanny",
+     "worker": "tcp://w", "text": "boom\nTraceback\x1b[2J", "dropped": 3},
+    {"time": "2026-11-21T08:00:01.000Z", "level": "warning", "logger": "distributed.scheduler", "role": "scheduler",
+     "worker": None, "text": "slow", "dropped": 0},
+]  # fmt: skip
+ITEMS: dict[str, list[dict[str, Any]]] = {
+    "clusters": [{"id": 12}],
+    "members": [{"role": "worker", "id": "tcp://w", "mismatched": {"numpy": ["1.26.4", "2.1.0"]}}],
+    "workers": [{"address": "tcp://w"}],
+    "deaths": [{"time": "2026-11-21T08:00:02.500Z", "worker": "tcp://w", "expected": False, "reason": "nanny-memory"}],
+    "logs": LINES,
+    "spans": [{"name": ["etl", "clean"], "n_tasks": 4}],
+    "profile": [{"prefix": None, "stack": ["main (job.py:1)"], "count": 40, "seconds": 0.4}],
+}
+SUMS = {"total": {"count": 4_000, "seconds": 1_040.0}, "cut": {"count": 7, "seconds": 2.5}}
+
+
+def api(path: str, query: dict[str, str]) -> Answer:
+    what = path.rpartition("/")[2]
+    return 200, {"items": ITEMS[what], "cursor": None, **(SUMS if what == "profile" else {})}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ApiServer]:
+    with ExitStack() as stack:
+        started = stack.enter_context(ApiServer(api).running())
+        configured = {"server": started.url, "token": "t", "account": "acme", "data": str(tmp_path)}
+        stack.enter_context(dask.config.set({"daskscope": configured}))
+        yield started
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.scope, arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "query"),
+    [
+        (["members", "12", "--role", "worker"], {"role": "worker"}),
+        (["workers", "12"], {}),
+        (["deaths", "12"], {}),
+        (["deaths", "12", "--unexpected"], {"expected": "false"}),
+        (["deaths", "12", "--expected"], {"expected": "true"}),
+        (["logs", "12", "--level", "ERROR", "--text", "boom", "--worker", "tcp://w", "--role", "nanny", "--since", "1h",
+          "--until", "1m"],
+         {"level": "error", "text": "boom", "worker": "tcp://w", "role": "nanny", "since": "3600", "until": "60"}),
+        (["spans", "12"], {}),
+        (["profile", "12", "--prefix", "sum", "--by", "prefix"], {"prefix": "sum", "by": "prefix"}),
+    ],
+)  # fmt: skip
+def test_options_reach_the_server(server: ApiServer, arguments: list[str], query: dict[str, str]) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert server.asked[0][:2] == (f"/api/v1/acme/clusters/12/{arguments[0]}", {**query, "limit": "1000"})
+
+
+@pytest.mark.parametrize("command", ["members", "workers", "deaths", "logs", "spans", "profile"])
+def test_each_takes_the_latest_and_prints_json(server: ApiServer, command: str) -> None:
+    result = run(command, "latest", "--json")
+    assert json.loads(result.stdout) == ITEMS[command]
+    assert server.asked[1][0] == f"/api/v1/acme/clusters/12/{command}"
+
+
+def test_log_lines_are_printed_as_dask_does_in_the_order_of_time(server: ApiServer) -> None:
+    assert run("logs", "12").stdout.splitlines() == [
+        "(scheduler)  2026-11-21 08:00:01.000 distributed.scheduler - WARNING - slow",
+        "... 3 more lines of it were dropped here",
+        "(nanny of tcp://w)  2026-11-21 08:00:02.500 distributed.nanny - ERROR - boom",
+        "Traceback [2J",
+    ]
+
+
+def test_deaths_and_members_are_tables(server: ApiServer) -> None:
+    head, row = run("deaths", "12").stdout.splitlines()
+    assert head.split()[:5] == ["time", "worker", "name", "expected", "reason"]
+    assert "nanny-memory" in row
+    assert "numpy=1.26.4, 2.1.0" in run("members", "12").stdout
+
+
+def test_a_profile_says_how_much_it_shows_and_goes_to_speedscope(server: ApiServer, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    result = run("profile", "12", "--speedscope", str(path))
+    assert result.stdout.splitlines()[-1] == "0.4 of 1,040.0 s; 2.5 s more in rare stacks that were left out"
+    assert json.loads(path.read_text())["profiles"][0]["weights"] == [0.4]
+    assert str(path) in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["logs"], ["logs", "12", "--level", "loud"], ["members", "12", "--role", "nanny"], ["profile"]]
+)
+def test_wrong_use(server: ApiServer, arguments: list[str]) -> None:
+    assert run(*arguments).exit_code == 2
+    assert not server.asked

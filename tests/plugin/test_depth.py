@@ -1,0 +1,100 @@
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import dask.config
+import pytest
+
+import daskscope
+from daskscope import depth, errors
+from daskscope.connection import LARGE_PAGE
+from tests.plugin.api_server import Answer, ApiServer
+
+STACKS = [{"prefix": None, "stack": [f"f{n} (job.py:{n})"], "count": 3, "seconds": 0.25} for n in range(2_500)]
+SUMS = {"total": {"count": 9_000, "seconds": 750.0}, "cut": {"count": 7, "seconds": 0.5}}
+
+
+def api(path: str, query: dict[str, str]) -> Answer:
+    """2,500 of whatever is asked for."""
+    start, size = int(query.get("cursor", 0)), int(query["limit"])
+    end = start + size
+    more = SUMS if path.endswith("/profile") else {}
+    return 200, {"items": STACKS[start:end], "cursor": str(end) if end < len(STACKS) else None, "skipped": [], **more}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ApiServer]:
+    with ExitStack() as stack:
+        started = stack.enter_context(ApiServer(api).running())
+        configured = {"server": started.url, "token": "t", "account": "acme", "data": str(tmp_path)}
+        stack.enter_context(dask.config.set({"daskscope": configured}))
+        yield started
+
+
+@pytest.mark.parametrize(
+    ("call", "path", "query"),
+    [
+        (lambda: depth.list_members(7, role="client"), "members", {"role": "client"}),
+        (lambda: depth.list_workers("S/1"), "workers", {}),
+        (lambda: depth.list_deaths(7), "deaths", {}),
+        (lambda: depth.list_deaths(7, expected=False), "deaths", {"expected": "false"}),
+        (lambda: depth.logs(7), "logs", {}),
+        (lambda: depth.logs(7, level="error", text="boom", worker="tcp://x", role="nanny", since="36h", until="1h"),
+         "logs", {"level": "error", "text": "boom", "worker": "tcp://x", "role": "nanny", "since": "129600",
+                  "until": "3600"}),
+        (lambda: depth.list_spans(7), "spans", {}),
+        (lambda: depth.list_groups(7), "groups", {}),
+        (lambda: depth.list_metrics(7, span="a"), "metrics", {"span": "a"}),
+        (lambda: depth.list_metrics(7, by="prefix"), "metrics", {"by": "prefix"}),
+        (lambda: depth.list_tasks(7, group="sum-1"), "tasks", {"group": "sum-1"}),
+        (lambda: depth.list_samples(7), "samples", {}),
+        (lambda: depth.get_profile(7, prefix="sum", by="prefix"), "profile", {"prefix": "sum", "by": "prefix"}),
+    ],
+)  # fmt: skip
+def test_each_asks_its_own_question_to_the_end(server: ApiServer, call: Any, path: str, query: dict[str, str]) -> None:
+    assert call() == STACKS
+    asked_path, asked_query, _ = server.asked[0]
+    assert asked_path.startswith("/api/v1/acme/clusters/")
+    assert asked_path.rpartition("/")[2] == path
+    assert asked_query == {**query, "limit": str(LARGE_PAGE)}
+    assert len(server.asked) == 3
+
+
+def test_a_limit_asks_for_no_more(server: ApiServer) -> None:
+    assert depth.logs(7, limit=2) == STACKS[:2]
+    assert [query["limit"] for _, query, _ in server.asked] == ["2"]
+    assert len(depth.get_profile(7, limit=1_001)) == 1_001
+
+
+def test_records_know_their_page_and_what_a_table_shows(server: ApiServer) -> None:
+    found = depth.list_deaths(7, workspace="acme")
+    assert found.url == f"{server.url}/acme/analytics/clusters/7"
+    assert found.columns[:2] == ["time", "worker"]
+
+
+def test_bad_arguments_fail_before_anything_is_sent(server: ApiServer) -> None:
+    for call in (
+        lambda: depth.list_members(7, role="nanny"),  # type: ignore[arg-type]
+        lambda: depth.logs(7, role="client"),  # type: ignore[arg-type]
+        lambda: depth.logs(7, since="soon"),
+        lambda: depth.logs(7, until="-1h"),
+        lambda: depth.list_metrics(7, by="span"),  # type: ignore[arg-type]
+        lambda: depth.get_profile(7, limit=0),
+        lambda: depth.list_tasks(7, "a", workspace="b"),
+    ):
+        with pytest.raises(errors.SettingsError):
+            call()
+    assert not server.asked
+
+
+def test_a_bad_argument_is_called_by_its_name(server: ApiServer) -> None:
+    with pytest.raises(errors.SettingsError, match="until is '-1h'"):
+        depth.logs(7, until="-1h")
+
+
+def test_a_profile_says_what_it_is_of(server: ApiServer) -> None:
+    found = daskscope.get_profile(7)
+    assert isinstance(found, daskscope.Profile)
+    assert (found.total["seconds"], found.cut["count"], found.name) == (750.0, 7, "cluster 7")
+    assert found.url == f"{server.url}/acme/analytics/clusters/7"
