@@ -76,8 +76,8 @@ def _tasks_at_rest(tiny: bool) -> Iterator[Row]:
             value=_bytes(lake, "sealed/tasks") / n_tasks,
             unit="bytes per task",
             budget=Budget("at most", 5.0),
-            how=f"sealed `tasks` of a run of {n_tasks:,} tasks in three layers on {N_REAL_WORKERS} real workers in this "
-            f"process, {n_rounds} messages.",
+            how=f"sealed `tasks` of a run: {n_tasks:,} tasks in three layers, {N_REAL_WORKERS} workers in one process, "
+            f"{n_rounds} messages.",
         )
 
 

@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import os
 import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from distributed import SchedulerPlugin
 
 from bench.fleet import Fleet
 from bench.watched import Watched
-from daskscope.collect.groups import GroupReader
-from daskscope.collect.tasks import TaskReader
-from daskscope.compression import compress
 
 ROUNDS = 4
 
@@ -68,32 +64,18 @@ def _plugin(make: Callable[[Any], SchedulerPlugin]) -> Callable[[Fleet], Callabl
     return install
 
 
-def _watch(fleet: Fleet) -> Callable[[], None]:
-    watched = Watched(fleet)
+def _watch(fleet: Fleet, *, tasks: bool = False) -> Callable[[], None]:
+    watched = Watched(fleet, tasks=tasks)
     watched.take()  # the first poll of a cluster's life reads who it is; what counts is what goes on for ever
     watched.watch.sender.put = watched.watch.sender._pack  # encode and compress here, so that they are counted too
     return watched.watch.poll
-
-
-def _watch_tasks(fleet: Fleet) -> Callable[[], None]:
-    poll = _watch(fleet)
-    groups = GroupReader(fleet.scheduler)
-    reader = TaskReader(fleet.scheduler, groups)
-    reader.start()
-
-    def poll_both() -> None:
-        groups.track_others(0)
-        compress(json.dumps(asdict(reader.read())).encode())
-        poll()
-
-    return poll_both
 
 
 VARIANTS: dict[str, Callable[[Fleet], Callable[[], None]]] = {
     "bare": _bare,
     "bare again": _bare,
     "watched": _watch,
-    "watched, a row per task": _watch_tasks,
+    "watched, a row per task": partial(_watch, tasks=True),
     "plugin that overrides nothing": _plugin(lambda _: Idle()),
     "counting hook": _plugin(Counting),
 }

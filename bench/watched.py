@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bench.fleet import Fleet
 from daskscope import settings, wire
 from daskscope.compression import Encoding
@@ -27,11 +29,11 @@ class Kept:
 class Watched:
     """A fleet at work and the watch on it. Each `interval()` is one of steady state."""
 
-    def __init__(self, fleet: Fleet, n_tasks_per_interval: int = 0) -> None:
+    def __init__(self, fleet: Fleet, n_tasks_per_interval: int = 0, *, tasks: bool = False) -> None:
         self.fleet = fleet
         self._n_tasks = n_tasks_per_interval
         self._left = 0
-        self.watch = Watch(fleet.scheduler, settings.load(), Kept())
+        self.watch = Watch(fleet.scheduler, replace(settings.load(), tasks=tasks), Kept())
         self.watch.sender.start = lambda: None
         self.watch.start()
 

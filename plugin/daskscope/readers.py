@@ -66,7 +66,7 @@ class Readers:
         self._starts = (*(reader.start for reader in listening), self._members.start)
         self._closes = tuple(reader.close for reader in reversed(listening))
         others = self._spans, self._failures, self._exceptions, self._deaths, self._events, self._logs, self._members
-        self._bounded = (self._agents, self._groups, *others)
+        self._bounded = (self._agents, self._groups, self._computations, *others)
         self._losing = (self._agents, self._tasks, self._profiles, self._workers, self._totals, *others)
         self._wants_identity = True
         self._latest = wire.Totals()
@@ -117,7 +117,9 @@ class Readers:
             "spans", (message.spans, message.metrics), lambda: self._spans.read(now_s, last=closing)
         )
         message.computations, message.codes = attempt(
-            "computations", (message.computations, message.codes), lambda: self._computations.read(now_s)
+            "computations",
+            (message.computations, message.codes),
+            lambda: self._computations.read(now_s, last=closing),
         )
         message.events = attempt("events", message.events, self._events.read)
         message.workers = attempt("workers", message.workers, self._workers.read)

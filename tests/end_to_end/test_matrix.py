@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import dask.config
+import psutil
 import pytest
 from distributed import Client, Scheduler
 
@@ -197,10 +199,14 @@ def test_members_are_those_that_are_there(ran: Ran) -> None:
         assert Counter(row["role"] for row in members) == {"scheduler": 1, "worker": 2, "client": 1}
         for row in members:
             assert row["left"] is None
+            if row["role"] != "client":
+                machine = (row["hardware"]["cores"], row["hardware"]["memory"])
+                assert machine == (psutil.cpu_count(), psutil.virtual_memory().total)
             if row["role"] == "worker":
                 worker = workers[row["id"]]
                 assert (row["name"], row["host"]) == (worker["name"], worker["host"])
                 assert (row["threads"], row["memory_limit"]) == (worker["nthreads"], worker["memory_limit"])
+                assert row["python_path"] == sys.executable
                 packages = versions["workers"][row["id"]]["packages"]
                 theirs = {name: version for name, version in packages.items() if version and name != "python"}
                 assert row["packages"].items() >= theirs.items()
@@ -209,6 +215,25 @@ def test_members_are_those_that_are_there(ran: Ran) -> None:
         mismatched = {row["name"]: row["mismatched"] for row in members if row["mismatched"]}
         ours = versions["scheduler"]["packages"]["toolz"]
         assert mismatched == {"beta": {"toolz": ["0.0.1", ours]}}
+
+    agrees(check)
+
+
+def test_samples_grow_to_what_was_done(ran: Ran) -> None:
+    def check() -> None:
+        samples = daskscope.list_samples(ran.cluster_id)
+        last = samples[-1]
+        assert (last["workers"], last["threads"], last["clients"], last["workers_lost"]) == (2, 4, 1, 0)
+        assert last["n_tasks"] == sum(group["n_tasks"] for group in daskscope.list_groups(ran.cluster_id))
+        assert last["n_tasks_erred"] == ran.seen.failed.total()
+        spent = sum(actions.total() for actions in ran.seen.seconds.values())
+        assert sum(last["seconds"].values()) == pytest.approx(spent, abs=1e-2)
+        assert 0 < last["managed"] <= last["memory"] <= last["memory_limit"]
+        assert last["scheduler"]["memory"] > 0
+        for name in ("messages", "bytes", "cpu_seconds", "slowest_seconds"):
+            course = [sample["itself"][name] for sample in samples]
+            assert course == sorted(course)
+            assert course[-1] > 0
 
     agrees(check)
 

@@ -18,7 +18,7 @@ from tests.end_to_end.house import START_S, House, Process, eventually
 from tests.end_to_end.places import Place
 from tests.end_to_end.workloads.dask_version import SAYS_LOST_RESULTS, SAYS_NANNY_KILLED
 from tests.end_to_end.workloads.witness import Witness, account_of
-from tests.end_to_end.workloads.workload import agrees, only
+from tests.end_to_end.workloads.workload import agrees, only, totals
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -134,6 +134,27 @@ def test_a_worker_out_of_memory(house: House, client: Any) -> None:
         members = [row for row in daskscope.list_members(cluster["id"]) if row["role"] == "worker"]
         assert sorted(row["left"] is None for row in members) == [False, True]
         assert {row["id"] for row in members} == set(account_of(client).came)
+
+    agrees(check)
+
+
+def test_a_restart_is_no_death_unasked_for(house: House, client: Any) -> None:
+    _, before = worker(house, client, "again", "--nanny")
+    wait(client.map(kept, range(4)))
+    client.restart()
+    wait(client.map(kept, range(6)))
+    (after,) = client.scheduler_info(n_workers=-1)["workers"]
+    cluster = daskscope.get_cluster(client.scheduler_info()["id"])
+
+    def check() -> None:
+        death = only(daskscope.list_deaths(cluster["id"]))
+        assert (death["worker"], death["expected"], death["reason"]) == (before, True, "client-restart")
+        assert totals(cluster["id"]) == {"kept": 10}
+        members = [row for row in daskscope.list_members(cluster["id"]) if row["role"] == "worker"]
+        assert {row["id"]: row["left"] is None for row in members} == {before: False, after: True}
+        assert {row["agent"] for row in members} == {"running"}
+        found = daskscope.get_cluster(cluster["id"])
+        assert (found["n_tasks"], found["workers_lost"], found["lost"]) == (10, 0, {})
 
     agrees(check)
 

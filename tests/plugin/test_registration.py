@@ -25,6 +25,7 @@ from daskscope.registration import Registration, dask_setup
 from daskscope.scheduler_plugin import Starter
 from daskscope.watch import EXTENSION
 from tests.plugin.rig import Cluster, inc, quiet_scheduler, running, settings, spooled
+from tests.plugin.worker_process import LACKS_DASKSCOPE
 
 pytestmark = pytest.mark.asyncio
 
@@ -236,16 +237,6 @@ async def test_a_bad_setting_never_keeps_a_scheduler_from_starting(caplog: pytes
             assert EXTENSION not in cluster.scheduler.extensions
             await dask_setup(cluster.client)
     assert "daskscope is off: SettingsError: daskscope.analytics.interval is 'soon'" in caplog.text
-
-
-LACKS_DASKSCOPE = """
-import importlib.abc, sys
-class Absent(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "daskscope":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Absent())
-"""
 
 
 @contextlib.contextmanager

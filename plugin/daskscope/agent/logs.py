@@ -114,13 +114,12 @@ class LogSender:
             if not lines and not dropped:
                 return
             route = self._routes[0]
-            # Nannies of one process cannot be told apart by what they log.
-            worker = route.worker() if len(self._routes) == 1 else ""
-            payload: dict[str, Any] = {"kind": "logs", "from": route.role, "worker": worker, "dropped": dropped}
+            payload: dict[str, Any] = {"kind": "logs", "from": route.role, "dropped": dropped}
             payload["lines"] = [list(line) for line in lines]
             try:
                 with self._lines.quiet():
-                    route.post(payload)
+                    # Nannies of one process cannot be told apart by what they log.
+                    route.post({**payload, "worker": route.worker() if len(self._routes) == 1 else ""})
             except Exception:  # noqa: BLE001  # a closed connection
                 self.lose(payload)
                 return

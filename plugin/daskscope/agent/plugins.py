@@ -31,6 +31,7 @@ class WorkerAgent(WorkerPlugin):
         """`cluster`: the scheduler's id; `level`: of log lines, None for none; `profile_interval_s`: None for none."""
         self._cluster, self._level = cluster, level
         self._profile_interval_s, self._hardware = profile_interval_s, hardware
+        self._address = ""
         self._listener: Listener | None = None
         self._route: Route | None = None
         self._profiler: Profiler | None = None
@@ -38,9 +39,9 @@ class WorkerAgent(WorkerPlugin):
     def setup(self, worker: Worker) -> None:
         """Returns at once and never raises; what did not work is told in the greeting."""
         self._worker = worker
-        self._address: str = worker.contact_address or worker.address
         trouble = ""
         try:
+            self._address = worker.contact_address or worker.address
             if self._level is not None:
                 loop = asyncio.get_running_loop()
                 self._route = Route("worker", lambda: self._address, self._log_event, loop)

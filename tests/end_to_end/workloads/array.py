@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import dask.array as da
-from distributed import wait
+from distributed import span, wait
 
 import daskscope
+from tests.end_to_end.workloads.dask_version import SAYS_COLLECTIONS
 from tests.end_to_end.workloads.workload import only, totals
 
 
@@ -15,8 +16,9 @@ class Array:
     n_blocks, block_bytes = 16, 100 * 100 * 8
 
     def work(self, client: Any) -> None:
-        self.grid: Any = da.random.random((400, 400), chunks=100).persist()
-        wait(self.grid)
+        with span("grid"):
+            self.grid: Any = da.random.random((400, 400), chunks=100).persist()
+            wait(self.grid)
         self.prefix = self.grid.name.rpartition("-")[0]
         (self.grid + self.grid.T).sum().compute()
 
@@ -28,3 +30,6 @@ class Array:
         assert group["types"] == ["numpy.ndarray"]
         assert group["states"] == {"memory": self.n_blocks}
         assert group["start"] <= group["stop"]
+        grid = only([row for row in daskscope.list_spans(cluster_id) if row["name"] == ["grid"]])
+        assert (grid["n_tasks"], grid["bytes"]) == (self.n_blocks, self.n_blocks * self.block_bytes)
+        assert ("Array" in grid["collections"]) == SAYS_COLLECTIONS

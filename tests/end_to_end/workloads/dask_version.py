@@ -12,3 +12,5 @@ SAYS_LOST_RESULTS = Version("2024.3.0") <= _HERE
 """Which results went with a worker."""
 SAYS_NANNY_KILLED = Version("2024.4.2") <= _HERE
 """That a nanny ended its worker for its memory, and how much that was."""
+SAYS_COLLECTIONS = Version("2024.5.2") <= _HERE
+"""What a span computed."""

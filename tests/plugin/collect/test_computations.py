@@ -6,6 +6,7 @@ from distributed import Event, wait
 
 from daskscope import wire
 from daskscope.collect import computations as module
+from daskscope.collect import groups
 from tests.plugin.rig import Cluster, boom, group_rows, inc, look_at, until
 
 pytestmark = pytest.mark.asyncio
@@ -171,3 +172,30 @@ async def test_memory_of_known_code_is_bounded(cluster: Cluster, monkeypatch: py
     assert len(look.watch.readers._computations._known_codes) == 1
     hashes = {frame.code for c in message.computations for call in c.code for frame in call}
     assert hashes == {code.hash for code in message.codes}
+
+
+async def test_more_computations_than_fit_wait_their_turn(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "SNAPSHOTS_PER_READ", 2)
+    look = await look_at(cluster.scheduler)
+    for n in range(5):
+        await cluster.client.submit(inc, n, key=f"g{n}")
+    told = [[c.no for c in look().computations] for _ in range(3)]
+    assert told[0] == [0, 1]
+    assert look.watch.readers._computations.behind is False
+    assert sorted({no for numbers in told for no in numbers}) == [0, 1, 2, 3, 4]
+
+
+async def test_the_last_read_looks_at_every_computation(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "SNAPSHOTS_PER_READ", 1)
+    look = await look_at(cluster.scheduler)
+    for n in range(4):
+        await cluster.client.submit(inc, n, key=f"g{n}")
+    look()
+    reader = look.watch.readers._computations
+    assert reader.behind
+    look.watch.readers._groups.read(last=True)
+    monkeypatch.setattr(module, "MAX_SNAPSHOTS", 2)
+    assert len(reader.read(2e9, last=True)[0]) == 2
+    assert reader.behind
+    reader.read(2e9, last=True)
+    assert not reader.behind

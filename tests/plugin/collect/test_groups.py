@@ -1,13 +1,17 @@
 """Task groups of a real scheduler: each is told once when it changes, also those that live between two reads."""
 
 import gc
+from typing import Any
 
+import dask.config
+import pandas
 import pytest
+from dask import array, dataframe  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 from distributed import Event, Worker, wait
 
 from daskscope.collect import groups as module
 from daskscope.collect.groups import GroupReader
-from tests.plugin.rig import Cluster, boom, group_rows, inc, look_at, until
+from tests.plugin.rig import Cluster, boom, group_rows, inc, look_at, running, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -324,3 +328,44 @@ async def test_more_types_than_fit_are_cut(cluster: Cluster) -> None:
 
 def _made(n: int) -> object:
     return type(f"Type{n:02}", (), {})()
+
+
+async def test_a_shuffle_of_a_dataframe_is_told_with_its_layers() -> None:
+    """Eight partitions go through a P2P shuffle: its barrier is one task between two layers of eight."""
+    frame: Any = dataframe.from_pandas(pandas.DataFrame({"a": range(80)}), npartitions=8)
+    async with running(2) as cluster:
+        look = await look_at(cluster.scheduler)
+        with dask.config.set({"dataframe.shuffle.method": "p2p"}):
+            future = cluster.client.compute(frame.shuffle("a").map_partitions(len))
+            await future
+        message = look()
+        rows = {row["prefix"]: row for row in group_rows(message)}
+        assert sum(row["n_tasks"] for row in rows.values()) == len(cluster.scheduler.tasks)
+        assert all(sum(row["states"].values()) == row["n_tasks"] for row in rows.values())
+        transfer, barrier = rows["shuffle-transfer"], rows["shuffle-barrier"]
+        assert (transfer["n_tasks"], barrier["n_tasks"]) == (8, 1)
+        assert barrier["dependencies"] == [transfer["no"]]
+        (output,) = [row for row in rows.values() if barrier["no"] in row["dependencies"]]
+        assert output["n_tasks"] == 8
+        assert [name.rpartition(".")[2] for name in output["types"]] == ["DataFrame"]
+        assert [row["states"] for row in rows.values() if "memory" in row["states"]] == [{"memory": 1}]
+        (computation,) = message.computations
+        assert computation.stop_ms == max(row["stop_ms"] for row in rows.values())
+
+
+async def test_a_reduction_of_an_array_is_told_with_its_types(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    future = cluster.client.compute(array.ones((100,), chunks=(25,)).sum())
+    assert await future == 100
+    rows = group_rows(look())
+    assert sum(row["n_tasks"] for row in rows) == len(cluster.scheduler.tasks)
+    (first,) = [row for row in rows if not row["dependencies"]]
+    assert (first["n_tasks"], first["types"]) == (4, ["numpy.ndarray"])
+    (last,) = [row for row in rows if "memory" in row["states"]]
+    assert (last["n_tasks"], last["states"]) == (1, {"memory": 1})
+    reached, todo = {last["no"]}, [last]
+    while todo:
+        dependencies = todo.pop()["dependencies"]
+        todo += [row for row in rows if row["no"] in set(dependencies) - reached]
+        reached.update(dependencies)
+    assert reached == {row["no"] for row in rows}, "its dependencies lead to all of them"
