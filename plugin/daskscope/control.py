@@ -99,7 +99,7 @@ class Closer:
 
     def _tell(self, timeout_s: float, now_s: float) -> None:
         """Dask would at once close who has been idle for long: then the warning comes first, and has its time."""
-        since_s, ahead_s = self._scheduler.idle_since, _ahead_s(timeout_s)
+        since_s, ahead_s = self._idle_since_s(), _ahead_s(timeout_s)
         if since_s and now_s - since_s > timeout_s - ahead_s:
             self._set_at = now_s + ahead_s
             self._warn(since_s, timeout_s, self._set_at, now_s)
@@ -107,7 +107,7 @@ class Closer:
             self._scheduler.idle_timeout = timeout_s
 
     def _mind_idleness(self, timeout_s: float, now_s: float) -> None:
-        since_s = self._scheduler.idle_since
+        since_s = self._idle_since_s()
         if now_s >= self._set_at or (self._set_at < math.inf and since_s != self._warned_of):
             self._set_at = math.inf
             self._scheduler.idle_timeout = timeout_s
@@ -117,6 +117,10 @@ class Closer:
         closes_at = since_s + in_force_s
         if closes_at - now_s <= _ahead_s(in_force_s) + self._tick_s:
             self._warn(since_s, in_force_s, closes_at, now_s)
+
+    def _idle_since_s(self) -> float | None:
+        # Asked anew: `idle_since` knows nothing of what came since Dask looked last.
+        return self._scheduler.check_idle()
 
     def _warn(self, since_s: float, timeout_s: float, closes_at: float, now_s: float) -> None:
         """Once for each stretch of idleness."""

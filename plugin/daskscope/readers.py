@@ -101,7 +101,9 @@ class Readers:
     def fill(self, message: wire.Message, now_s: float) -> None:
         """All parts of a message but those that number and date it."""
         attempt, closing = self.attempt, message.phase == "closed"
-        attempt("agents", None, self._hear_agents)
+        if not closing:
+            attempt("agents", None, self._agents.look)
+        attempt("agents", None, lambda: self._agents.drain(self._sinks))
         if self._wants_identity:
             self._wants_identity = False
             message.identity = attempt("identity", None, lambda: read_identity(self._scheduler, self._settings))
@@ -133,10 +135,6 @@ class Readers:
         message.profiles = attempt("profiles", message.profiles, self._profiles.read)
         message.totals = self._latest = self._add_up(message.workers, now_s)
         attempt("topics", None, self._topics.forget)
-
-    def _hear_agents(self) -> None:
-        self._agents.look()
-        self._agents.drain(self._sinks)
 
     def _add_up(self, workers: wire.Workers, now_s: float) -> wire.Totals:
         totals = self.attempt("totals", self._repeated(), lambda: self._totals.read(workers, now_s))

@@ -1,4 +1,4 @@
-"""Workers that go: killed, out of memory, retired. One record each, with what is known about why."""
+"""Workers that go: killed, out of memory, broken, restarted, retired. One record each, with what is known about why."""
 
 from __future__ import annotations
 
@@ -134,6 +134,31 @@ def test_a_worker_out_of_memory(house: House, client: Any) -> None:
         members = [row for row in daskscope.list_members(cluster["id"]) if row["role"] == "worker"]
         assert sorted(row["left"] is None for row in members) == [False, True]
         assert {row["id"] for row in members} == set(account_of(client).came)
+
+    agrees(check)
+
+
+def break_dask(dask_worker: Any) -> None:
+    """An event that no worker knows: Dask's own failure, after which a worker gives itself up."""
+    dask_worker.loop.add_callback(dask_worker.handle_stimulus, "no event that Dask knows")
+
+
+def test_a_worker_that_fails_within_dask(house: House, client: Any) -> None:
+    _, address = worker(house, client, "broken")
+    client.run(break_dask)
+    eventually(lambda: account_of(client).went, lambda went: went == [address])
+    cluster = daskscope.get_cluster(client.scheduler_info()["id"])
+
+    def check() -> None:
+        row = only(daskscope.list_exceptions(cluster_id=cluster["id"]))
+        assert (row["origin"], row["type"], row["count"]) == ("dask", "AttributeError", 1)
+        assert "to_loggable" in row["text"]
+        assert row["workers"] == [address]
+        assert daskscope.list_exceptions(cluster_id=cluster["id"], origin="dask") == [row]
+        death = only(daskscope.list_deaths(cluster["id"]))
+        assert (death["worker"], death["expected"], death["reason"]) == (address, False, "worker-fail-hard")
+        found = daskscope.get_cluster(cluster["id"])
+        assert (found["n_tasks_erred"], found["workers_lost"]) == (0, 1)
 
     agrees(check)
 

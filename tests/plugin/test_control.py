@@ -135,6 +135,18 @@ async def test_who_is_idle_for_long_already_is_warned_before_dask_is_told(cluste
     closer.close()
 
 
+async def test_work_that_came_since_dask_looked_is_no_idleness(cluster: Cluster) -> None:
+    scheduler, since_s = cluster.scheduler, await idle(cluster)
+    scheduler.periodic_callbacks["idle-timeout"].stop()
+    await cluster.client.submit(inc, 1)
+    now = Clock(scheduler)
+    now.at = since_s + 7200
+    closer = Closer(scheduler, settings(idle_timeout_s=600.0), now)
+    closer.start()
+    assert (scheduler.idle_timeout, said(scheduler)) == (600, [])
+    closer.close()
+
+
 async def test_work_that_comes_after_that_warning_starts_the_time_anew(cluster: Cluster) -> None:
     scheduler, since_s = cluster.scheduler, await idle(cluster)
     now = Clock(scheduler)

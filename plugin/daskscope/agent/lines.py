@@ -62,7 +62,7 @@ class Lines:
             return
         with self._busy():
             try:
-                if _is_ours(record):
+                if _stays_here(record):
                     return
                 added = self._add(record)
             except Exception:  # noqa: BLE001  # whoever logs must not hear of us, and to log it would come back here
@@ -175,6 +175,12 @@ def clean(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _is_ours(record: logging.LogRecord) -> bool:
-    """Of our loggers, or of what our threads call: an HTTP client tells of each message."""
-    return str(record.name).startswith(OURS) or str(record.threadName).startswith("daskscope-")
+def _stays_here(record: logging.LogRecord) -> bool:
+    """What is of our loggers, or of what our threads call (an HTTP client tells of each message).
+
+    And Dask's line for a failed task, which shows the task's arguments: the exception is told anyway.
+    """
+    name = str(record.name)
+    if name.startswith(OURS) or str(record.threadName).startswith("daskscope-"):
+        return True
+    return name == "distributed.worker" and str(record.msg).startswith("Compute Failed\n")

@@ -284,3 +284,17 @@ def test_a_record_that_is_none_is_counted_and_raises_nothing(lines: Lines, more:
     lines.hear(bad)
     lines.hear(record("next"))
     assert [(line[3], line[4]) for line in lines.take()[0]] == [("next", 1)]
+
+
+def test_dask_s_line_for_a_failed_task_is_left_out_for_it_shows_the_task_s_arguments() -> None:
+    lines = Lines(lambda _: None)
+    told = "Compute Failed\nKey:       %s\nargs:      %s\n"
+    lines.hear(logging.LogRecord("distributed.worker", logging.ERROR, "worker.py", 1, told, ("x-1", "secret"), None))
+    lines.hear(logging.LogRecord("distributed.worker", logging.ERROR, "worker.py", 1, "Compute Failed", (), None))
+    lines.hear(logging.LogRecord("mine", logging.ERROR, "mine.py", 1, told, ("x-1", "own words"), None))
+    taken, dropped = lines.take()
+    assert [(name, text.partition("\n")[0]) for _, _, name, text, _ in taken] == [
+        ("distributed.worker", "Compute Failed"),
+        ("mine", "Compute Failed"),
+    ]
+    assert dropped == 0

@@ -8,7 +8,9 @@ from collections import Counter
 from typing import Any
 
 import dask.config
+import pandas
 import pytest
+from dask import dataframe  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 from dask.base import annotate  # pyright: ignore[reportPrivateImportUsage]
 from distributed import Event, Scheduler, span, wait
 from distributed.metrics import context_meter
@@ -157,6 +159,34 @@ async def test_the_schedulers_own_totals_leave_out_what_spans_tell(cluster: Clus
     own = {key[1:]: value for key, value in read.metrics.items() if key[0] is None}
     assert own["latency", "", "", "seconds"] > 0
     assert "execute" not in {key[0] for key in own}
+
+
+async def test_metrics_of_a_shuffle_are_told_by_where_they_were_measured(cluster: Cluster) -> None:
+    read = Readers(cluster.scheduler)
+    frame: Any = dataframe.from_pandas(pandas.DataFrame({"a": range(80)}), npartitions=4)
+    with dask.config.set({"dataframe.shuffle.method": "p2p"}), span("shuffle") as span_id:
+        await cluster.client.compute(frame.shuffle("a"))
+    await beaten(cluster)
+    read(last=True)
+    dasks = spans_of(cluster.scheduler)[span_id]._cumulative_worker_metrics
+    theirs = {key: value for key, value in dasks.items() if key[0] == "p2p"}
+    ours = {key[1:]: value for key, value in read.metrics.items() if key[1] == "p2p"}
+    assert ours == pytest.approx(theirs, abs=1e-6)
+    assert {where for _, where, *_ in ours} >= {"foreground"}
+
+
+async def test_the_schedulers_totals_are_found_behind_many_that_spans_tell(cluster: Cluster) -> None:
+    read = Readers(cluster.scheduler)
+    totals: Any = cluster.scheduler.cumulative_worker_metrics
+    for n in range(module.METRICS_PER_READ + 1):
+        totals["execute", f"prefix{n}", "thread-cpu", "seconds"] = 1.0
+    read()
+    totals["gather-dep", "decompress", "seconds"] = 0.25
+    read()
+    totals["gather-dep", "decompress", "seconds"] = 0.5
+    read()
+    assert read.metrics[None, "gather-dep", "", "decompress", "seconds"] == 0.5
+    assert not read.spans.lost
 
 
 async def test_without_the_extension_all_metrics_belong_to_no_span(cluster: Cluster) -> None:
