@@ -117,6 +117,11 @@ def all_fail(cluster: Cluster, n: int) -> None:
         assert {(row["type"], row["prefix"], row["origin"]) for row in rows} == {("ValueError", "boom", "user")}
         assert sum(row["count"] for row in rows) == n == daskscope.get_cluster(cluster_id)["n_tasks_erred"]
         assert totals(cluster_id) == {"boom": n, "after": 100}
+        # Each of them logged a line: it is there, or it is counted.
+        lines = daskscope.logs(cluster_id, text="Compute Failed", role="worker")
+        n_dropped = daskscope.get_cluster(cluster_id)["lost"].get("log-lines", 0)
+        assert len(lines) <= n <= len(lines) + n_dropped
+        assert sum(row["dropped"] for row in daskscope.logs(cluster_id)) <= n_dropped
         # They have a start and an end although Dask has none for a group in which nothing succeeded.
         computation = only(daskscope.list_computations(cluster_id))
         assert computation["status"] == "erred"

@@ -1,4 +1,4 @@
-"""The same end-to-end tests in an environment with the oldest Dask that pyproject.toml allows."""
+"""The same end-to-end tests, the matrix of workloads among them, with the oldest Dask that pyproject.toml allows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_end_to_end_with_the_oldest_dask(tmp_path: Path) -> None:
         python,
         "-m",
         "pytest",
-        "-q",
+        "-v",
         "-W",
         "default",
         "-m",
@@ -47,3 +47,5 @@ def test_end_to_end_with_the_oldest_dask(tmp_path: Path) -> None:
     ]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout[-5000:]
+    ran = set(re.findall(r"^tests/end_to_end/(\w+)\.py::.* PASSED", found.stdout, re.M))
+    assert {path.stem for path in (ROOT / "tests" / "end_to_end").glob("test_matrix*.py")} <= ran

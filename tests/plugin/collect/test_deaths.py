@@ -229,6 +229,21 @@ async def test_two_lives_under_one_address(cluster: Cluster) -> None:
     assert lost.name == "", "it came and went between two reads"
 
 
+async def test_who_comes_under_the_address_of_one_that_went_does_not_hide_it(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    async with Worker(cluster.scheduler.address, nthreads=1, name="first", memory_limit="2 GiB") as first:
+        assert reading() == []
+    await until(lambda: len(cluster.scheduler.workers) == 1)
+    async with Worker(cluster.scheduler.address, nthreads=1, name="second", port=first.port) as second:
+        assert second.address == first.address
+        (death,) = reading(memory_mib={second.address: 900})
+        assert (death.name, death.memory_limit_bytes) == ("first", 2 << 30)
+        reading(after_s=10.0, memory_mib={second.address: 100})
+    await until(lambda: len(cluster.scheduler.workers) == 1)
+    (death,) = reading()
+    assert (death.name, death.memory_slope_bytes_s) == ("second", -80 << 20)
+
+
 async def test_a_worker_is_told_even_if_nothing_was_said(cluster: Cluster) -> None:
     reading = Reading(cluster)
     address = cluster.workers[0].address

@@ -164,12 +164,12 @@ async def test_the_schedulers_own_totals_leave_out_what_spans_tell(cluster: Clus
 async def test_metrics_of_a_shuffle_are_told_by_where_they_were_measured(cluster: Cluster) -> None:
     read = Readers(cluster.scheduler)
     frame: Any = dataframe.from_pandas(pandas.DataFrame({"a": range(80)}), npartitions=4)
-    with dask.config.set({"dataframe.shuffle.method": "p2p"}), span("shuffle") as span_id:
+    with dask.config.set({"dataframe.shuffle.method": "p2p"}):
         await cluster.client.compute(frame.shuffle("a"))
     await beaten(cluster)
     read(last=True)
-    dasks = spans_of(cluster.scheduler)[span_id]._cumulative_worker_metrics
-    theirs = {key: value for key, value in dasks.items() if key[0] == "p2p"}
+    (dasks,) = spans_of(cluster.scheduler).values()
+    theirs = {key: value for key, value in dasks.cumulative_worker_metrics.items() if key[0] == "p2p"}
     ours = {key[1:]: value for key, value in read.metrics.items() if key[1] == "p2p"}
     assert ours == pytest.approx(theirs, abs=1e-6)
     assert {where for _, where, *_ in ours} >= {"foreground"}
@@ -233,7 +233,8 @@ async def test_where_tasks_fail_after_others_succeeded_the_stop_is_that_of_the_f
     await wait(bad)
     ((told,), _) = read()
     assert told.start_ms is not None
-    assert told.stop_ms == read.stops[0] == round(read.now_s * 1e3)
+    last = max(read.stops)  # a busy machine may have made two of them
+    assert told.stop_ms == read.stops[last] == round(read.now_s * 1e3)
     for _ in range(3):
         assert read()[0] == []
 

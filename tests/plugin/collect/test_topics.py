@@ -110,12 +110,13 @@ async def test_closing_puts_dask_s_own_lengths_back(scheduler: Scheduler) -> Non
 
 async def test_a_memory_of_somebody_else_s_is_left_alone(scheduler: Scheduler) -> None:
     topics = Topics(scheduler)
-    topics.follow("mine")
+    place = topics.follow("mine")
     scheduler.log_event("mine", 0)
     theirs = deque[Any](maxlen=77)
     topics._put("mine", theirs)
     topics.start()
     log(scheduler, "mine", 0, 60)
+    assert sum(1 for _ in topics.read(place)) == 60
     topics.forget()
     topics.close()
     assert kept(topics, "mine") is theirs
