@@ -121,6 +121,10 @@ def _interval_of(key: str, value: Any, least_s: float, most_s: float, allowed: s
     return seconds
 
 
+def _profile_interval(key: str, value: Any) -> float:
+    return _interval_of(key, value, 1.0, 3600, "a time from 1 s to 1 hour, like '60s'")
+
+
 def _span_of_time(key: str, value: Any) -> float | None:
     return (
         None
@@ -223,7 +227,12 @@ OPTIONS = (
         off=False,
     ),
     Option(
-        "analytics.profile.interval", "profile_interval_s", "60s", "seconds", "Time between two profiles.", _interval
+        "analytics.profile.interval",
+        "profile_interval_s",
+        "60s",
+        "seconds",
+        "Time between two profiles.",
+        _profile_interval,
     ),
     Option(
         "analytics.tasks.transmit",

@@ -334,7 +334,7 @@ PROFILES = Table(
         Column("n_workers", SMALL, "count", "Workers that were looked at."),
         Column("sample_us", COUNT, "us", "Time from one look to the next."),
         Column("prefix", NAME, "", "Task prefix."),
-        Column("stack", pa.list_(pa.string()), "", "Frames, outermost first: function (file:line)."),
+        Column("stack", pa.list_(pa.string()), "", "Outermost frame first: function (file:line); empty for rare ones."),
         Column("count", COUNT, "count", "Samples."),
     ),
 )  # fmt: skip

@@ -23,7 +23,7 @@ def option(key: str) -> Option:
 
 
 def test_the_table_and_the_settings_have_the_same_fields() -> None:
-    assert [o.field for o in OPTIONS] == [f.name for f in fields(Settings)]
+    assert [o.field for o in OPTIONS] == [f.name for f in fields(Settings) if f.name != "kind"]
     assert len({o.key for o in OPTIONS}) == len(OPTIONS)
     assert all(o.meaning.endswith(".") for o in OPTIONS)
 
@@ -32,7 +32,8 @@ def test_with_nothing_configured_the_defaults_are_in_force(data: Path) -> None:
     assert load() == Settings(
         server=None, token=None, ingest_token=None, account=None, data=str(data), name=None, tags={}, disabled=False,
         interval_s=10.0, code=True, exceptions=True,
-        events=("invalid-worker-transition", "invalid-worker-task-state", "worker-fail-hard"),
+        events=("invalid-worker-transition", "invalid-worker-task-state", "worker-fail-hard"), logs=30, profile=True,
+        profile_interval_s=60.0, tasks=False, hardware=True, idle_timeout_s=None, remote_close=True,
     )  # fmt: skip
 
 
@@ -49,6 +50,13 @@ GOOD: dict[str, tuple[Any, Any]] = {
     "analytics.computation.code.transmit": (False, False),
     "analytics.exceptions.transmit": (False, False),
     "analytics.events.allow": (["*"], ("*",)),
+    "analytics.logs.level": ("Info", 20),
+    "analytics.profile.transmit": (False, False),
+    "analytics.profile.interval": ("2 minutes", 120.0),
+    "analytics.tasks.transmit": (True, True),
+    "analytics.hardware.transmit": (False, False),
+    "analytics.idle.timeout": ("20m", 1200.0),
+    "analytics.remote-close": (False, False),
 }
 
 
@@ -94,6 +102,13 @@ BAD: dict[str, list[Any]] = {
     "analytics.computation.code.transmit": ["on", None],
     "analytics.exceptions.transmit": [0],
     "analytics.events.allow": ["*", None, [1], [None]],
+    "analytics.logs.level": ["loud", "", 30, True, ["info"]],
+    "analytics.profile.transmit": ["no"],
+    "analytics.profile.interval": [None, "999 ms", "2 hours", True],
+    "analytics.tasks.transmit": [1],
+    "analytics.hardware.transmit": ["off"],
+    "analytics.idle.timeout": ["never", 0, "999 ms", "31 days", True, float("nan")],
+    "analytics.remote-close": ["no"],
 }
 
 
@@ -108,6 +123,11 @@ def test_what_cannot_be_used_is_named_with_what_is_allowed(key: str, value: Any)
     assert str(error) == f"daskscope.{key} is {shown!r}; allowed: {error.allowed}."
     assert isinstance(error, DaskscopeError)
     assert isinstance(error, ValueError)
+
+
+@pytest.mark.parametrize("value", ["off", "OFF", False, None])
+def test_logs_are_off_however_yaml_reads_the_word(value: Any) -> None:
+    assert with_option(option("analytics.logs.level"), value).logs is None
 
 
 @pytest.mark.parametrize("value", ["disabled", 3, ["a"]])

@@ -32,8 +32,6 @@ into an item of DynamoDB (400 KB)."""
 _ROW = ("identity", "totals", "lost", "reason")
 _CLUSTER = re.compile(r"[0-9a-f]{32}")
 _BOOT = re.compile(r"[0-9a-f]{24}")
-_LATEST_MS = 253_370_764_800_000
-"""The year 9999: no calendar reaches further."""
 _SMALL_TOTALS = (
     "n_workers", "n_threads", "n_clients", "desired_workers", "adaptive_minimum", "adaptive_maximum",
     "scheduler_cpu_pct", "scheduler_loop_ms",
@@ -61,7 +59,7 @@ def check(message: wire.Message) -> None:
         if numbers and not (min(numbers) >= -(1 << 31) and max(numbers) < 1 << 31):
             raise BadMessage("The number is too large: it must fit into 32 bits.", place)
     for place, moments in _moments(message):
-        if moments and not (min(moments) >= 0 and max(moments) <= _LATEST_MS):
+        if moments and not (min(moments) >= 0 and max(moments) <= wire.LATEST_MS):
             outside = min(moments) if min(moments) < 0 else max(moments)
             raise BadMessage(f"{outside} ms is no time between 1970 and 9999.", place)
 

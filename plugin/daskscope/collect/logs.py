@@ -22,8 +22,6 @@ MAX_WAITING, MAX_WAITING_CHARACTERS = 10_000, 16 << 20
 """Held until they go into a message; beyond either the oldest give way."""
 MAX_PROCESSES = 10_000
 """So many are remembered with how many of their lines were dropped since their last one that went."""
-UNTIL_MS = 253_402_300_800_000
-"""The end of the year 9999: the lake's times begin with 1970 and end there."""
 MAX_NUMBER = 1 << 31
 """Of a level or of dropped lines."""
 
@@ -153,7 +151,7 @@ def _line(given: Any) -> Line | None:
     if not isinstance(given, (list, tuple)) or len(given) != 5:
         return None
     at_ms, level, logger, text, dropped = given
-    if not (_is_count(at_ms, UNTIL_MS) and _is_count(level) and _is_count(dropped)):
+    if not (_is_count(at_ms, wire.LATEST_MS) and _is_count(level) and _is_count(dropped)):
         return None
     if not (isinstance(logger, str) and isinstance(text, str)):
         return None

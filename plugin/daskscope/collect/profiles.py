@@ -16,8 +16,6 @@ MAX_OF_PAYLOAD, MAX_DEPTH, MAX_FRAMES, MAX_CHARACTERS = 2000, 256, 20_000, 2_000
 """More than any agent sends. Its topic is open to the user's own events, too."""
 MAX_NAME = 1000
 
-_LATEST_MS = 253_370_764_800_000
-"""The year 9999."""
 _MOST = 1 << 53
 
 
@@ -99,7 +97,7 @@ def _checked(payload: Mapping[str, Any]) -> wire.Profile | None:
         return None
     from_ms, to_ms, sample_us, cut = cast("list[int]", whole)
     frames, prefix, stack, count = cast("list[Sequence[Any]]", columns)
-    if not (from_ms <= to_ms <= _LATEST_MS and sample_us and len(prefix) == len(stack) == len(count)):
+    if not (from_ms <= to_ms <= wire.LATEST_MS and sample_us and len(prefix) == len(stack) == len(count)):
         return None
     if not (_texts(frames, MAX_FRAMES) and _texts(prefix, MAX_OF_PAYLOAD) and _wholes(count) and _stacks(stack)):
         return None

@@ -31,8 +31,7 @@ MAX_ROWS = 20_000
 _OPS = ("task-finished", "task-erred")
 _WIDTH = 5
 """Integers of a row: index of the group, start in ms, duration in us, bytes, whether it failed."""
-_LATEST_S = 253_370_764_800.0
-"""The year 9999: no calendar reaches further."""
+_LATEST_S = wire.LATEST_MS / 1e3
 _UNITS = [10 ** max(0, len(str((1 << bits) // 2)) - 3) for bits in range(64)]
 """To what the smallest number of so many bits is rounded, so that it has three digits that say something."""
 
