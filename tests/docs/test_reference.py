@@ -67,3 +67,14 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
     missing = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
     assert not missing
+
+
+def test_every_reason_for_a_loss_is_documented() -> None:
+    sources = "\n".join(path.read_text() for path in (ROOT / "plugin" / "daskscope").rglob("*.py"))
+    made = set(re.findall(r"""(?:lost\[|_count\(|_drop\(|_lose\(process, )"([a-z-]+)\"""", sources))
+    assert {"buffer-full", "log-lines", "unreadable-log-lines", "spans"} <= made, "the pattern finds them"
+    text = (ROOT / "docs" / "reference" / "message.md").read_text()
+    section = text.partition("\n## lost\n")[2].partition("\n## ")[0]
+    assert {reason for reason in made if not reason.startswith("unreadable-")} <= set(
+        re.findall(r"`([a-z-]+)`", section)
+    )
