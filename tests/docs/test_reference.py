@@ -62,6 +62,12 @@ def test_no_two_options_govern_the_same() -> None:
     assert not [place for place in governed if "." in place and place.partition(".")[0] in governed]
 
 
+def test_the_dasks_that_are_supported_are_those_that_are_tried() -> None:
+    oldest, newest = re.findall(r"distributed ([\d.]+) to ([\d.]+[\d])", reference.page("support").read_text())[0]
+    assert f"distributed=={oldest}\n" in (ROOT / "constraints-oldest.txt").read_text()
+    assert f"distributed=={newest}\n" in (ROOT / "constraints.txt").read_text()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))

@@ -37,6 +37,7 @@ def held(n: int) -> int:
     return n
 
 
+@pytest.mark.usefixtures("house")
 def test_adaptive_scaling(served: Place) -> None:
     with (
         dask.config.set(served.user),
