@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from daskscope.errors import (
         BadMessage,
+        BadRequest,
         DaskscopeError,
         NotClosable,
         NotFound,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         TooLarge,
         UnknownVersion,
     )
+    from daskscope.members import Members
     from daskscope.profile import Profile
     from daskscope.registration import Registration, dask_setup, register
 
@@ -47,7 +49,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BadMessage",
+    "BadRequest",
     "DaskscopeError",
+    "Members",
     "NotClosable",
     "NotFound",
     "NotLoggedIn",
@@ -91,6 +95,7 @@ _HOMES = {
     "list_computations": "client",
     "list_events": "client",
     "list_exceptions": "client",
+    "Members": "members",
     "Profile": "profile",
     "get_profile": "depth",
     "list_deaths": "depth",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from datetime import timedelta
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +16,13 @@ from daskscope.records import Records
 
 Since = str | float | timedelta | None
 """How far back: a time span as Dask reads it ("7 days", "36h"), seconds, or None for all history."""
+
+_DATE = re.compile(r"\d{4}-")
+
+Moment = Since | datetime
+"""A point in time: how far back, a datetime, or text in ISO 8601; of UTC where it names no zone, as records show it."""
+
+LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
 def of_cluster(
@@ -66,3 +74,27 @@ def seconds(since: Since, name: str = "since") -> int | None:
     if not 0 < found < float("inf"):
         raise SettingsError(name, since, allowed)
     return math.ceil(found)
+
+
+def moment(at: Moment, name: str) -> int | str | None:
+    """Seconds back from now, or a time in ISO 8601. Raises SettingsError."""
+    allowed = "a time span like '36h', a number of seconds, a timedelta, a datetime, or text like 2026-11-21T08:00Z"
+    try:
+        if isinstance(at, datetime):
+            found = at
+        elif isinstance(at, str) and _DATE.match(at):
+            found = datetime.fromisoformat(at)
+        else:
+            return seconds(at, name)
+        zoned = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise SettingsError(name, at, allowed) from error
+    return zoned.isoformat().replace("+00:00", "Z")
+
+
+def level_of(wanted: str | int | None) -> str | int | None:
+    """The least level of log lines, a word or a number of Python's logging. Raises SettingsError."""
+    text = str(wanted).lower()
+    if wanted is None or text in LEVELS or (text.isascii() and text.isdigit() and len(text) <= 4):
+        return wanted
+    raise SettingsError("level", wanted, f"{', '.join(LEVELS)}, or a number of Python's logging")

@@ -13,6 +13,7 @@ import httpx
 from daskscope import settings
 from daskscope.discovery import PORT, Server, find_server, is_loopback, rendezvous
 from daskscope.errors import (
+    BadRequest,
     DaskscopeError,
     NotClosable,
     NotFound,
@@ -26,10 +27,11 @@ from daskscope.records import Records
 
 logger = logging.getLogger("daskscope")
 
-PAGE, LARGE_PAGE = 100, 1000
+PAGE, LARGE_PAGE = 100, 20_000
 """Records asked for at a time: large ones, and those of which a cluster has many. The server takes no more."""
 
 _ERRORS: Mapping[int, type[DaskscopeError]] = {
+    400: BadRequest,
     401: NotLoggedIn,
     403: PermissionDenied,
     404: NotFound,

@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any, Literal, get_args
 from urllib.parse import quote
 
-from daskscope.arguments import Since, among, of_cluster, one_of, seconds
+from daskscope.arguments import Moment, among, level_of, moment, of_cluster, one_of
 from daskscope.connection import LARGE_PAGE, Connection
+from daskscope.members import Members
 from daskscope.profile import Profile
 from daskscope.records import Records
 
@@ -30,6 +31,7 @@ _GROUPS = ("name", "prefix", "start", "stop", "n_tasks", "n_tasks_erred", "state
 _METRICS = ("span", "context", "prefix", "activity", "value", "unit")
 _TASKS = ("start", "duration", "status", "worker", "group", "bytes", "weight")
 _SAMPLES = ("time", "workers", "threads", "memory", "managed", "spilled", "memory_limit", "cpu_pct", "tasks")
+_WORKER_SAMPLES = ("time", "status", "memory", "managed", "spilled", "memory_limit", "cpu_pct", "executing", "ready")
 
 
 def list_members(
@@ -39,11 +41,13 @@ def list_members(
     role: Role | None = None,
     limit: int | None = None,
     workspace: str | None = None,
-) -> Records:
+) -> Members:
     """Scheduler, workers and clients of one cluster in the order in which they came; `mismatched`: packages of other
-    versions than the scheduler's."""
-    wanted = among("role", role, get_args(Role))
-    return _many(cluster_id, "members", one_of(account, workspace), limit, _MEMBERS, role=wanted)
+    versions than the scheduler's, and `.mismatches` over the whole cluster."""
+    query = {"role": among("role", role, get_args(Role))}
+    answers, url = _answers(cluster_id, "members", query, one_of(account, workspace), limit)
+    items = [member for answer in answers for member in answer["items"]]
+    return Members(items, columns=_MEMBERS, mismatches=answers[0]["mismatches"], url=url)
 
 
 def list_workers(
@@ -74,23 +78,23 @@ def logs(
     text: str | None = None,
     worker: str | None = None,
     role: Logging | None = None,
-    since: Since = None,
-    until: Since = None,
+    since: Moment = None,
+    until: Moment = None,
     limit: int | None = None,
     workspace: str | None = None,
 ) -> Records:
     """Log lines of one cluster, latest first: of this `level` or worse, with this `text` whatever its case.
 
-    `worker` is an address; its nanny's lines count as its own, unless `role` says otherwise. `since` and `until` count
-    back from now.
+    `worker` is an address; its nanny's lines count as its own, unless `role` says otherwise. `since` and `until` are
+    time spans back from now, datetimes, or times in ISO 8601 (of UTC without a zone).
     """
     wanted: dict[str, Any] = {
-        "level": level,
+        "level": level_of(level),
         "text": text,
         "worker": worker,
         "role": among("role", role, get_args(Logging)),
-        "since": seconds(since),
-        "until": seconds(until, "until"),
+        "since": moment(since, "since"),
+        "until": moment(until, "until"),
     }
     return _many(cluster_id, "logs", one_of(account, workspace), limit, _LOGS, **wanted)
 
@@ -139,10 +143,16 @@ def list_tasks(
 
 
 def list_samples(
-    cluster_id: int | str, account: str | None = None, *, limit: int | None = None, workspace: str | None = None
+    cluster_id: int | str,
+    account: str | None = None,
+    *,
+    worker: str | None = None,
+    limit: int | None = None,
+    workspace: str | None = None,
 ) -> Records:
-    """One cluster's totals over time, in at most 600 points, oldest first."""
-    return _many(cluster_id, "samples", one_of(account, workspace), limit, _SAMPLES)
+    """One cluster's totals over time, in at most 600 points, oldest first; with `worker`, an address, that worker's."""
+    columns = _WORKER_SAMPLES if worker else _SAMPLES
+    return _many(cluster_id, "samples", one_of(account, workspace), limit, columns, worker=worker)
 
 
 def get_profile(
@@ -151,17 +161,32 @@ def get_profile(
     *,
     prefix: str | None = None,
     by: Literal["prefix"] | None = None,
+    since: Moment = None,
+    until: Moment = None,
     limit: int | None = None,
     workspace: str | None = None,
 ) -> Profile:
     """What one cluster's workers spent their time in: stacks, heaviest first.
 
-    `prefix` is of one kind of task; `by="prefix"` keeps the stacks of two kinds apart.
+    `prefix` is of one kind of task; `by="prefix"` keeps the stacks of two kinds apart. `since` and `until`, as of log
+    lines, take the intervals of the profile (a minute, as a rule) of which a part lies between them.
     """
-    query = {"prefix": prefix, "by": among("by", by, ("prefix",))}
-    place = quote(str(cluster_id), safe="")
-    with Connection(one_of(account, workspace)) as connection:
-        answers = list(connection.pages(f"/clusters/{place}/profile", query, limit, LARGE_PAGE))
-        url = connection.link(f"analytics/clusters/{place}", {})
+    query: dict[str, Any] = {
+        "prefix": prefix,
+        "by": among("by", by, ("prefix",)),
+        "since": moment(since, "since"),
+        "until": moment(until, "until"),
+    }
+    answers, url = _answers(cluster_id, "profile", query, one_of(account, workspace), limit)
     stacks = [stack for answer in answers for stack in answer["items"]]
     return Profile(stacks, total=answers[0]["total"], cut=answers[0]["cut"], name=f"cluster {cluster_id}", url=url)
+
+
+def _answers(
+    cluster: int | str, what: str, query: dict[str, Any], account: str | None, limit: int | None
+) -> tuple[list[dict[str, Any]], str]:
+    """The pages of a list that says more beside its items, and the address of the cluster's page."""
+    place = quote(str(cluster), safe="")
+    with Connection(account) as connection:
+        answers = list(connection.pages(f"/clusters/{place}/{what}", query, limit, LARGE_PAGE))
+        return answers, connection.link(f"analytics/clusters/{place}", {})

@@ -2,6 +2,7 @@
 
 DaskscopeError
 ├── SettingsError (also ValueError)      a setting or argument that cannot be used: key, value, what is allowed
+├── BadRequest (also ValueError)         the server does not take an argument: which one, and what is allowed
 ├── NotOnScheduler                       the scheduler's environment has no daskscope
 ├── ServerUnreachable (also ConnectionError)
 ├── NotLoggedIn                          no token, or one the server does not know
@@ -32,6 +33,10 @@ class SettingsError(DaskscopeError, ValueError):
     def __init__(self, key: str, value: object, allowed: str) -> None:
         self.key, self.value, self.allowed = key, value, allowed
         super().__init__(f"{key} is {value!r}; allowed: {allowed}.")
+
+
+class BadRequest(DaskscopeError, ValueError):
+    """HTTP 400: the server does not take an argument; the message names it and what is allowed."""
 
 
 class NotOnScheduler(DaskscopeError):

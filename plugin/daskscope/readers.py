@@ -25,6 +25,7 @@ from daskscope.collect.identity import read_identity
 from daskscope.collect.logs import LogReader
 from daskscope.collect.members import MemberReader
 from daskscope.collect.profiles import ProfileReader
+from daskscope.collect.roster import Roster
 from daskscope.collect.spans import SpanReader
 from daskscope.collect.tasks import TaskReader
 from daskscope.collect.topics import Topics
@@ -52,17 +53,20 @@ class Readers:
         self._tasks = TaskReader(scheduler, self._groups)
         self._exceptions = ExceptionReader(scheduler, self._groups, transmit=settings.exceptions)
         self._topics = Topics(scheduler)
-        self._failures = FailureReader(self._topics)
-        self._deaths = DeathReader(scheduler, self._topics)
-        self._events = EventReader(self._topics, settings.events)
+        self._roster = Roster(scheduler)
+        self._failures = FailureReader(self._topics, transmit=settings.exceptions)
+        self._deaths = DeathReader(scheduler, self._topics, self._roster)
+        self._events = EventReader(self._topics, settings.events, exceptions=settings.exceptions)
         self._agents = Agents(scheduler, settings)
         self._logs = LogReader(scheduler, settings.logs)
         self._profiles = ProfileReader()
-        self._members = MemberReader(scheduler, hardware=settings.hardware, agent_status=self._agents.status)
+        self._members = MemberReader(
+            scheduler, self._topics, self._roster, hardware=settings.hardware, agent_status=self._agents.status
+        )
         self._workers = WorkerReader(scheduler)
         self._totals = TotalsReader(scheduler)
         self._sinks = {"logs": self._logs.take, "profile": self._profiles.take, "hello": self._members.take}
-        listening = (self._topics, self._logs, *([self._tasks] if settings.tasks else []), self._agents)
+        listening = (self._topics, self._roster, self._logs, *([self._tasks] if settings.tasks else []), self._agents)
         self._starts = (*(reader.start for reader in listening), self._members.start)
         self._closes = tuple(reader.close for reader in reversed(listening))
         others = self._spans, self._failures, self._exceptions, self._deaths, self._events, self._logs, self._members
@@ -88,6 +92,13 @@ class Readers:
         """Whether more is waiting than one message takes."""
         return any(reader.behind for reader in self._bounded)
 
+    def left(self) -> Counter[str]:
+        """What is left unread, by reason as in `lost`: the cluster closes, and no further message will tell it."""
+        left: Counter[str] = Counter()
+        for reader in self._bounded:
+            left.update(self.attempt("close", Counter[str](), lambda reader=reader: reader.waiting))
+        return left
+
     def want_identity(self) -> None:
         """Tell who the cluster is once more. From any thread."""
         self._wants_identity = True
@@ -101,6 +112,7 @@ class Readers:
     def fill(self, message: wire.Message, now_s: float) -> None:
         """All parts of a message but those that number and date it."""
         attempt, closing = self.attempt, message.phase == "closed"
+        attempt("roster", None, self._roster.look)
         if not closing:
             attempt("agents", None, self._agents.look)
         attempt("agents", None, lambda: self._agents.drain(self._sinks))
@@ -110,7 +122,7 @@ class Readers:
         first_new = self._groups.n_groups
         attempt("computations", None, self._computations.discover)
         attempt("groups", None, lambda: self._groups.track_others(first_new))
-        failures = attempt("failures", list[Failure](), self._failures.read) if self._settings.exceptions else []
+        failures = attempt("failures", list[Failure](), self._failures.read)
         message.exceptions = attempt("exceptions", message.exceptions, lambda: self._exceptions.read(failures))
         if self._settings.tasks:
             message.tasks = attempt("tasks", message.tasks, self._tasks.read)
@@ -135,6 +147,7 @@ class Readers:
         message.profiles = attempt("profiles", message.profiles, self._profiles.read)
         message.totals = self._latest = self._add_up(message.workers, now_s)
         attempt("topics", None, self._topics.forget)
+        self._roster.forget()
 
     def _add_up(self, workers: wire.Workers, now_s: float) -> wire.Totals:
         totals = self.attempt("totals", self._repeated(), lambda: self._totals.read(workers, now_s))

@@ -18,7 +18,7 @@ _SIZES = frozenset(
 )
 _TIMES = frozenset(
     {"created", "stopped", "start", "stop", "first", "last", "time", "last_seen", "expires", "revoked"}
-    | {"joined", "left", "enqueued"}
+    | {"joined", "left", "enqueued", "idle_since"}
 )
 _NUMBERS = (int, float)
 
@@ -53,7 +53,7 @@ class Records(list[dict[str, Any]]):
     def text(self, *, rows: int | None = None, cell: int | None = None) -> str:
         """An aligned plain-text table, at most `rows` rows and `cell` characters a cell (None: all)."""
         names = self.columns
-        body = [[_show(name, row.get(name), cell) for name in names] for row in self[:rows]]
+        body = [[shown(name, row.get(name), cell) for name in names] for row in self[:rows]]
         right = [all(isinstance(row.get(name), (*_NUMBERS, type(None))) for row in self) for name in names]
         widths = [max(map(len, column)) for column in zip(names, *body, strict=True)]
         lines = [
@@ -63,9 +63,10 @@ class Records(list[dict[str, Any]]):
             ).rstrip()
             for line in [names, *body]
         ]
-        return "\n".join([*lines, *self._rest(rows)])
+        return "\n".join([*lines, *self._notes(rows)])
 
-    def _rest(self, rows: int | None) -> list[str]:
+    def _notes(self, rows: int | None) -> list[str]:
+        """Lines under a table of so many rows."""
         hidden = 0 if rows is None else len(self) - rows
         return [f"... {hidden} more"] if hidden > 0 else []
 
@@ -77,18 +78,22 @@ class Records(list[dict[str, Any]]):
             return "<p>No records.</p>"
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_show(n, row.get(n), CELL))}</td>" for n in self.columns) + "</tr>"
+            "<tr>" + "".join(f"<td>{escape(shown(n, row.get(n), CELL))}</td>" for n in self.columns) + "</tr>"
             for row in self[:SHOWN]
         )
-        rest = "".join(f"<p>{escape(line)}</p>" for line in self._rest(SHOWN))
+        rest = "".join(f"<p>{escape(line)}</p>" for line in self._notes(SHOWN))
         link = f'<p><a href="{escape(self.url)}">{escape(self.url)}</a></p>' if self.url else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}{link}"
 
 
-def _show(name: str, value: Any, limit: int | None) -> str:
-    text = _text(name, value)
-    # A task's exception may hold escape sequences: none of them reaches the terminal.
-    text = "".join(c if c.isprintable() else " " for c in text)
+def printable(text: str) -> str:
+    """A task's exception may hold escape sequences: none of them reaches the terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def shown(name: str, value: Any, limit: int | None = None) -> str:
+    """A record's value as text for people, cut to `limit` characters; `name` is its key, which tells its unit."""
+    text = printable(_text(name, value))
     return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
 
 

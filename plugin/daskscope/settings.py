@@ -190,7 +190,8 @@ OPTIONS = (
         "exceptions",
         True,
         "",
-        "Send texts and tracebacks of exceptions.",
+        "Send texts and tracebacks of failed tasks and of Dask's own failures, also of those that are events. What is "
+        "logged with a traceback is a log line.",
         _switch,
         governs=("exceptions",),
         off=False,
@@ -210,8 +211,8 @@ OPTIONS = (
         "logs",
         "warning",
         "level",
-        "Send log lines of scheduler, workers and nannies from this level on: debug, info, warning, error, critical, "
-        "or off.",
+        "Send log lines of scheduler, workers and nannies, with the tracebacks in them, from this level on: debug, "
+        "info, warning, error, critical, or off.",
         _level,
         governs=("logs",),
         off="off",

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from tornado.ioloop import PeriodicCallback
 
 from daskscope import wire
 from daskscope.collect.identity import cluster_uuid
+from daskscope.collect.memory import LongMemory
 from daskscope.collect.profiles import merged
 from daskscope.control import Closer
 from daskscope.readers import Readers
@@ -29,35 +30,10 @@ if TYPE_CHECKING:
     from distributed import Scheduler
 
 EXTENSION = "daskscope"
-HISTORY = 20_000
-"""Failed tasks and computations that the scheduler may keep from one read to the next, instead of 100."""
 MAX_LAST_MESSAGES = 100
 """So many messages a closing cluster makes of what is left: a reader that fails must not keep it from closing."""
 MIN_PACE_S, MAX_PACE_S = 1.0, 3600.0
 """Limits of the pace that a server may ask for."""
-
-T = TypeVar("T")
-
-
-class LongMemory(deque[T]):
-    """A longer one of Dask's short memories, read before Dask clears it: `client.restart()` does."""
-
-    def __init__(self, known: deque[T], before_clear: Callable[[], None]) -> None:
-        self.kept = known.maxlen or HISTORY
-        """How many Dask itself keeps."""
-        super().__init__(known, max(HISTORY, self.kept))
-        self._before_clear = before_clear
-
-    def clear(self) -> None:
-        self._before_clear()
-        super().clear()
-
-    def __copy__(self) -> deque[T]:
-        return deque(self, self.maxlen)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Leaves the scheduler as the deque it stands for: what is ours, with the token in it, does not go along."""
-        return deque, (list(self), self.maxlen)
 
 
 def install(scheduler: Scheduler, settings: Settings) -> Watch | None:
@@ -160,6 +136,7 @@ class Watch:
             message.phase, message.reason = "running", None  # more than one message takes: this is not the last
             self.sender.put(message)
             message = self._message("closed", reason)
+        message.lost = dict(Counter(message.lost) + self.readers.left())
         self.sender.put(message)
 
     def _message(self, phase: Literal["running", "closed"], reason: str | None) -> wire.Message:

@@ -18,6 +18,14 @@ _OF_MEMORY, _OF_DISK = 0.5, 0.75
 out, and for others."""
 _memory_bytes: int | None = None
 
+_MACROS = """
+CREATE MACRO capped(x) AS CASE WHEN x IS NOT NULL
+    THEN least(greatest(x::HUGEINT, -9223372036854775808), 9223372036854775807)::BIGINT END;
+CREATE MACRO finite(x) AS CASE WHEN isnan(x) THEN 0 WHEN x IS NOT NULL THEN least(greatest(x, -1e300), 1e300) END;
+"""
+"""For numbers that no cluster can have measured, which a lake may hold all the same: what sums them may be wrong then,
+but it answers. A sum is a HUGEINT, which holds that of any rows."""
+
 
 def limit_memory(process_bytes: int | None) -> None:
     """How much memory the process has in all, to be said before the first question where the machine does not tell.
@@ -49,6 +57,7 @@ def _engine(pid: int) -> duckdb.DuckDBPyConnection:
     if _memory_bytes is not None:
         config["memory_limit"] = _part(_memory_bytes, _OF_MEMORY)
     engine = duckdb.connect(":memory:", config=config)
+    engine.execute(_MACROS)
     engine.execute("SET GLOBAL TimeZone = 'UTC'; SET enable_external_access = false; SET lock_configuration = true")
     return engine
 

@@ -6,6 +6,7 @@ Pages carry checksums, so that a flipped bit is an error and not a wrong number.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from daskscope_query.tables import Table
+from daskscope_query.tables import MOMENT, Table
 
 ROW_GROUP_ROWS = 48 * 1024
 """Between the 32k and 64k rows at which reading one cluster out of a day was cheapest."""
@@ -75,15 +76,22 @@ def _leaves(schema: pa.Schema) -> list[str]:
 
 
 def relation(
-    filesystem: pafs.FileSystem, paths: Sequence[str], schema: pa.Schema, account: str, clusters: Sequence[str] | None
+    filesystem: pafs.FileSystem,
+    paths: Sequence[str],
+    schema: pa.Schema,
+    account: str,
+    clusters: Sequence[str] | None,
+    until: datetime | None = None,
 ) -> ds.Dataset:
-    """These files as one relation that holds nothing but rows of `account` (and of `clusters`, if given).
+    """These files as one relation that holds nothing but rows of `account` (of `clusters`, received until `until`).
 
     A column that a file lacks is null, one that `schema` lacks is left out.
     """
     mine = pc.field("account") == account
     if clusters is not None:
         mine &= pc.field("cluster").isin(pa.array(clusters, pa.string()))
+    if until is not None:
+        mine &= pc.field("received_at") <= pa.scalar(until, MOMENT)
     files = ds.FileSystemDataset.from_paths(paths, schema=schema, format=_FORMAT, filesystem=filesystem)
     return files.filter(mine)
 

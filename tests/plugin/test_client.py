@@ -109,7 +109,7 @@ def test_records_know_their_page(serve: Any) -> None:
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (400, errors.ServerError),
+        (400, errors.BadRequest),
         (401, errors.NotLoggedIn),
         (403, errors.PermissionDenied),
         (404, errors.NotFound),

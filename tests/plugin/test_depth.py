@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,22 @@ import pytest
 import daskscope
 from daskscope import depth, errors
 from daskscope.connection import LARGE_PAGE
-from tests.plugin.api_server import Answer, ApiServer
+from tests.plugin.api_server import Answer, ApiServer, error
 
 STACKS = [{"prefix": None, "stack": [f"f{n} (job.py:{n})"], "count": 3, "seconds": 0.25} for n in range(2_500)]
+MISMATCHES = [
+    {"package": "numpy\x1b", "scheduler": "2.1.0", "others": [
+        {"role": "worker", "version": "1.26.4", "n": 2}, {"role": "client", "version": None, "n": 1},
+    ]},
+]  # fmt: skip
 SUMS = {"total": {"count": 9_000, "seconds": 750.0}, "cut": {"count": 7, "seconds": 0.5}}
 
 
 def api(path: str, query: dict[str, str]) -> Answer:
-    """2,500 of whatever is asked for."""
-    start, size = int(query.get("cursor", 0)), int(query["limit"])
+    """2,500 of whatever is asked for, as many at a time as an answer may hold."""
+    start, size = int(query.get("cursor", 0)), min(int(query["limit"]), 1_000)
     end = start + size
-    more = SUMS if path.endswith("/profile") else {}
+    more = {"profile": SUMS, "members": {"mismatches": MISMATCHES}}.get(path.rpartition("/")[2], {})
     return 200, {"items": STACKS[start:end], "cursor": str(end) if end < len(STACKS) else None, "skipped": [], **more}
 
 
@@ -48,8 +54,16 @@ def server(tmp_path: Path) -> Iterator[ApiServer]:
         (lambda: depth.list_metrics(7, span="a"), "metrics", {"span": "a"}),
         (lambda: depth.list_metrics(7, by="prefix"), "metrics", {"by": "prefix"}),
         (lambda: depth.list_tasks(7, group="sum-1"), "tasks", {"group": "sum-1"}),
+        (lambda: depth.logs(7, level=30, since=datetime(2026, 11, 21, 9, tzinfo=timezone(timedelta(hours=1))),
+                            until="2026-11-21T09:30"),
+         "logs", {"level": "30", "since": "2026-11-21T08:00:00Z", "until": "2026-11-21T09:30:00Z"}),
+        (lambda: depth.logs(7, level="Warning", since=datetime(2026, 11, 21), until=timedelta(minutes=1)),
+         "logs", {"level": "Warning", "since": "2026-11-21T00:00:00Z", "until": "60"}),
         (lambda: depth.list_samples(7), "samples", {}),
+        (lambda: depth.list_samples(7, worker="tcp://x"), "samples", {"worker": "tcp://x"}),
         (lambda: depth.get_profile(7, prefix="sum", by="prefix"), "profile", {"prefix": "sum", "by": "prefix"}),
+        (lambda: depth.get_profile(7, since="2026-11-21T09:00:00+01:00", until="5m"),
+         "profile", {"since": "2026-11-21T08:00:00Z", "until": "300"}),
     ],
 )  # fmt: skip
 def test_each_asks_its_own_question_to_the_end(server: ApiServer, call: Any, path: str, query: dict[str, str]) -> None:
@@ -79,6 +93,11 @@ def test_bad_arguments_fail_before_anything_is_sent(server: ApiServer) -> None:
         lambda: depth.logs(7, role="client"),  # type: ignore[arg-type]
         lambda: depth.logs(7, since="soon"),
         lambda: depth.logs(7, until="-1h"),
+        lambda: depth.logs(7, since="2026-11-31"),
+        lambda: depth.logs(7, since="0001-01-01T00:00+14:00"),
+        lambda: depth.logs(7, level="warn"),
+        lambda: depth.logs(7, level=-1),
+        lambda: depth.get_profile(7, since="soon"),
         lambda: depth.list_metrics(7, by="span"),  # type: ignore[arg-type]
         lambda: depth.get_profile(7, limit=0),
         lambda: depth.list_tasks(7, "a", workspace="b"),
@@ -91,6 +110,24 @@ def test_bad_arguments_fail_before_anything_is_sent(server: ApiServer) -> None:
 def test_a_bad_argument_is_called_by_its_name(server: ApiServer) -> None:
     with pytest.raises(errors.SettingsError, match="until is '-1h'"):
         depth.logs(7, until="-1h")
+
+
+def test_members_say_what_differs(server: ApiServer) -> None:
+    found = daskscope.list_members(7)
+    assert isinstance(found, daskscope.Members)
+    assert found.mismatches == MISMATCHES
+    told = "numpy  differs: scheduler 2.1.0, worker 1.26.4 (2), client none (1)"
+    assert found.text().splitlines()[-1] == told
+    assert repr(found).splitlines()[-2:] == ["... 2490 more", told]
+    assert f"<p>{told}</p>" in found._repr_html_()
+
+
+def test_what_the_server_does_not_take_is_an_error_of_its_own(tmp_path: Path) -> None:
+    refusing = ApiServer(lambda *_: error(400, "bad-request", "span is 'x'; allowed: none."))
+    with refusing.running(), dask.config.set({"daskscope": {"server": refusing.url, "account": "acme"}}):
+        with pytest.raises(daskscope.BadRequest, match="span is 'x'; allowed: none") as caught:
+            depth.list_metrics(7, span="x")
+        assert isinstance(caught.value, ValueError)
 
 
 def test_a_profile_says_what_it_is_of(server: ApiServer) -> None:

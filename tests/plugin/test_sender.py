@@ -435,6 +435,28 @@ def test_what_went_with_a_dropped_message_is_counted_too() -> None:
     assert bench.sender.lost == {"refused": 1, "exceptions": 9, "events": 1}
 
 
+ONCE: list[tuple[str, dict[str, Any], int]] = [
+    ("exceptions", {"exceptions": [testing.exception(count=7), testing.exception(no=1, count=2)]}, 9),
+    ("events", {"events": [testing.event(), testing.event()]}, 2),
+    ("deaths", {"deaths": [testing.death()]}, 1),
+    ("log-lines", {"logs": wire.Logs(no=[0, 1])}, 2),
+    ("tasks", {"tasks": testing.tasks(3, weight=10)}, 30),
+    ("profiles", {"profiles": [testing.profile()]}, 1),
+]
+"""What no later message tells again: the reason it counts under, and how much."""
+
+
+@pytest.mark.parametrize(("reason", "parts", "n"), ONCE, ids=[case[0] for case in ONCE])
+def test_what_happened_once_is_counted_with_the_message_that_is_dropped(
+    reason: str, parts: dict[str, Any], n: int
+) -> None:
+    bench = Bench(Outcome("refused", "HTTP 422"))
+    bench.sender.put(testing.message(**parts))
+    bench.step()
+    assert n > 0
+    assert bench.sender.lost == {"refused": 1, reason: n}
+
+
 def test_what_need_not_be_done_on_the_loop_is_done_here_before_encoding() -> None:
     bench = Bench()
 

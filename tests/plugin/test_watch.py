@@ -15,7 +15,8 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 
 from daskscope import watch as module
 from daskscope import wire
-from daskscope.collect import groups
+from daskscope.collect import deaths, groups
+from daskscope.collect.memory import HISTORY, LongMemory
 from daskscope.scheduler_plugin import Starter, start_watch
 from daskscope.settings import Settings
 from daskscope.transport import Outcome
@@ -119,7 +120,7 @@ async def test_the_memories_of_dask_are_lengthened_and_nothing_in_them_is_lost(c
     before = list(scheduler.erred_tasks), list(scheduler.computations)
     await look_at(scheduler)
     assert (list(scheduler.erred_tasks), list(scheduler.computations)) == before
-    assert scheduler.erred_tasks.maxlen == scheduler.computations.maxlen == module.HISTORY
+    assert scheduler.erred_tasks.maxlen == scheduler.computations.maxlen == HISTORY
 
 
 async def test_what_was_read_is_kept_no_longer_than_dask_keeps_it() -> None:
@@ -140,7 +141,7 @@ async def test_a_memory_that_a_user_copies_or_fetches_is_a_plain_deque(cluster: 
     await look_at(cluster.scheduler)
     await wait(cluster.client.submit(boom, 1))
     memory = cluster.scheduler.erred_tasks
-    assert type(memory) is module.LongMemory
+    assert type(memory) is LongMemory
     for taken in (copy.copy(memory), pickle.loads(pickle.dumps(memory))):
         assert type(taken) is deque
         assert [erred.key for erred in taken] == [erred.key for erred in memory]
@@ -249,6 +250,62 @@ async def test_closing_tells_all_groups_in_as_many_messages_as_it_takes(monkeypa
     assert closing[-1].totals.n_tasks == 9
 
 
+async def test_what_no_closing_message_takes_is_counted_in_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_LAST_MESSAGES", 2)
+    monkeypatch.setattr(groups, "SNAPSHOTS_PER_READ", 1)
+    monkeypatch.setattr(deaths, "MAX_DEATHS", 1)
+    inbox = Inbox()
+    async with running() as cluster:
+        watching = watch(cluster.scheduler, inbox)
+        await inbox.next()
+        await wait([cluster.client.submit(inc, n, key=f"g{n}") for n in range(7)])
+        for n in range(9):
+            cluster.scheduler.log_event("all", {"action": "remove-worker", "worker": f"tcp://10.0.0.{n}:1"})
+        watching.teardown()
+    closing = [wire.decode(body) for body in inbox.bodies][1:]
+    assert [message.phase for message in closing] == ["running", "running", "closed"]
+    assert sum(len(message.groups.no) for message in closing) == 3
+    assert sum(len(message.deaths) for message in closing) == 3
+    assert [message.lost for message in closing] == [{}, {}, {"groups": 4, "deaths": 6}]
+
+
+async def test_short_graphs_in_a_lost_message_are_told_again(cluster: Cluster) -> None:
+    """Each is over, and forgotten by the scheduler, when the message with it is refused."""
+    answers = [KEPT, Outcome("refused", "HTTP 422")]
+    inbox = Inbox(lambda _: answers.pop(0) if answers else KEPT)
+    watching = watch(cluster.scheduler, inbox)
+    await inbox.next()
+    for n in range(20):
+        assert await cluster.client.submit(inc, n, key=f"short{n}") == n + 1
+        await until(lambda: not cluster.scheduler.tasks)
+    watching.poll()  # refused
+    await until(lambda: watching.sender.lost)
+    for _ in range(2):
+        watching.poll()
+    healed, after = await inbox.next(), await inbox.next()
+    assert {row["name"] for row in group_rows(healed)} == {f"short{n}" for n in range(20)}
+    assert sorted(computation.no for computation in healed.computations) == list(range(20))
+    assert {f.code for c in healed.computations for call in c.code for f in call} == {c.hash for c in healed.codes}
+    assert healed.codes
+    assert (group_rows(after), after.computations, after.codes) == ([], [], [])
+
+
+async def test_a_worker_s_profiles_are_merged_before_they_leave(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler, profile=False)
+    payload = {
+        "kind": "profile", "from_ms": 1_000, "to_ms": 2_000, "sample_us": 10_000, "frames": ["f;a.py;1"],
+        "prefix": ["inc"], "stack": [[0]], "count": [3], "cut": 0,
+    }  # fmt: skip
+    watching = look.watch
+    for n in range(2):
+        watching.readers._profiles.take(f"tcp://10.0.0.{n}:1", payload)
+    watching.poll()
+    watching.sender.close()
+    transport: Any = watching.sender._transport
+    (profile,) = wire.decode(transport.bodies[-1]).profiles
+    assert profile.count == [6]
+
+
 async def test_closing_comes_to_an_end_when_the_groups_cannot_be_read(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,7 +319,7 @@ async def test_closing_comes_to_an_end_when_the_groups_cannot_be_read(
     monkeypatch.setattr(groups, "_look", lambda group: 1 / 0)
     watching.teardown()
     last = [wire.decode(body) for body in inbox.bodies][-1]
-    assert (last.phase, last.lost) == ("closed", {"unreadable-groups": 1})
+    assert (last.phase, last.lost) == ("closed", {"unreadable-groups": 2})
 
 
 async def test_poll_and_teardown_never_raise(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,11 +421,14 @@ async def test_the_workload_does_not_notice_a_server_that_is_not_there(data: Pat
 
 
 async def test_no_code_of_ours_is_called_by_a_transition(cluster: Cluster) -> None:
-    """Only what polls runs: while tasks go through all their states, no function of daskscope is entered.
+    """Only what polls runs: while tasks go through all their states, no function of daskscope is entered; but for the
+    count of those that fail.
 
-    Agents are off: they come once, and what they hear is log lines and never transitions.
+    Agents are off: they come once, and what they hear is log lines and never transitions. And so is who looks for
+    workers, by a clock.
     """
     look = await look_at(cluster.scheduler, logs=None, profile=False, hardware=False)
+    look.watch.readers._roster.close()
     entered: set[str] = set()
 
     def trace(frame: Any, event: str, arg: Any) -> None:
@@ -378,8 +438,9 @@ async def test_no_code_of_ours_is_called_by_a_transition(cluster: Cluster) -> No
     sys.setprofile(trace)
     try:
         await cluster.client.gather(cluster.client.map(inc, range(5)))
+        assert entered == set()
         await wait(cluster.client.submit(boom, 1))
     finally:
         sys.setprofile(None)
-    assert entered == set()
+    assert entered == {"LongMemory.appendleft"}
     assert look().totals.n_tasks == 6

@@ -37,11 +37,11 @@ TOMORROW = DAY + timedelta(1)
 QUERIES = (
     "computations", "groups", "exceptions", "exception_kinds", "events", "workers", "samples", "prefixes",
     "exceptions_by_kind", "members", "environments", "deaths", "logs", "spans", "metrics", "metrics_by_prefix", "tasks",
-    "profile", "profile_totals",
+    "profile", "profile_totals", "worker_samples",
 )  # fmt: skip
 OF_ONE_CLUSTER = (
     "computations", "groups", "exception_kinds", "events", "workers", "samples", "members", "environments", "deaths",
-    "logs", "spans", "metrics", "metrics_by_prefix", "tasks", "profile",
+    "logs", "spans", "metrics", "metrics_by_prefix", "tasks", "profile", "worker_samples",
 )  # fmt: skip
 ONE_ROW = ("profile_totals",)
 """Sums, also of nothing."""
@@ -53,7 +53,8 @@ EVERYTHING: dict[str, Any] = {
 
 
 def _params(query: str) -> dict[str, Any]:
-    return {"cluster": CLUSTER} if query in (*OF_ONE_CLUSTER, *ONE_ROW) else {}
+    one = {"worker": "tcp://127.0.0.1:40001"} if query == "worker_samples" else {}
+    return {"cluster": CLUSTER, **one} if query in (*OF_ONE_CLUSTER, *ONE_ROW) else {}
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -199,7 +200,7 @@ SINCE_VERSION_2 = {
         "desired_workers", "adaptive_minimum", "adaptive_maximum", "n_workers_lost", "scheduler_cpu_pct",
         "scheduler_memory_bytes", "scheduler_loop_ms", "cpu_pct", "net_read_kib_s", "net_write_kib_s",
         "disk_read_kib_s", "disk_write_kib_s", "worker_loop_ms", "gpu_pct", "gpu_memory_mib", "self_cpu_us",
-        "self_slowest_us", "self_messages", "self_bytes",
+        "self_slowest_us", "self_messages", "self_bytes", "self_failed_tries", "idle_since",
     ],
     "workers": ["gpu_pct", "gpu_memory_mib"],
     "exceptions": ["origin"],

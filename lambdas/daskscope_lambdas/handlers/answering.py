@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
-from daskscope_lambdas.handlers import parameters, reading
+from daskscope_lambdas.handlers import house, parameters, reading
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service import records
 from daskscope_lambdas.service.found import Found
 
 Event = APIGatewayProxyEventV2
+Ask = Callable[[int, int, datetime | None], Found]
+"""For limit, offset, and the time by which what is asked about was received (None: all)."""
 
 PAGE_CHARS = 4 << 20
 """Of the items of a page. Lambda carries 6 MB, and in its own JSON every quote takes two."""
@@ -36,17 +39,18 @@ def row(event: Event, account: str, cluster: str) -> ClusterRow:
     return reading.catalog().find(account, cluster)
 
 
-def lake_page(
-    event: Event, ask: Callable[[int, int], Found], more: Callable[[], Mapping[str, Any]] | None = None
-) -> Response[str]:
-    """A page of a list out of the lake; `more` goes beside the items."""
+def lake_page(event: Event, ask: Ask) -> Response[str]:
+    """A page of a list out of the lake. The first one says in its cursor what had come by then, and the others hold to
+    it: what arrives between two pages moves nothing."""
     given = event.query_string_parameters
-    limit, offset = parameters.limit(given), parameters.offset(given)
-    found = ask(limit + 1, offset)  # one more than asked for, to know whether a page follows
+    limit = parameters.limit(given, most=parameters.MAX_LAKE_LIMIT)
+    at = parameters.position(given, house.adapters().clock.now())
+    found = ask(limit + 1, at.offset, at.until)  # one more than asked for, to know whether a page follows
     items = _fitting(found.rows[:limit])
-    cursor = str(offset + len(items)) if len(found.rows) > len(items) else None
+    following = replace(at, offset=at.offset + len(items), until=found.until)
+    cursor = following.cursor() if len(found.rows) > len(items) else None
     body = {"items": items, "cursor": cursor, "as_of": found.as_of, "skipped": found.skipped}
-    return answer({**body, **(more() if more else {})})
+    return answer({**body, **found.more})
 
 
 def answer(body: Mapping[str, Any]) -> Response[str]:

@@ -45,21 +45,23 @@ def cluster(account: str, cluster: str) -> Response[str]:
 def computations(account: str, cluster: str) -> Response[str]:
     row, now = answering.row(router.current_event, account, cluster), house.adapters().clock.now()
     return answering.lake_page(
-        router.current_event, lambda limit, offset: reading.depth().computations(row, now, limit, offset)
+        router.current_event, lambda limit, offset, until: reading.depth(until).computations(row, now, limit, offset)
     )
 
 
 @router.get("/api/v1/<account>/clusters/<cluster>/groups")
 def groups(account: str, cluster: str) -> Response[str]:
-    found = reading.queries().groups(answering.row(router.current_event, account, cluster))
-    return answering.lake_page(router.current_event, found.part)
+    row = answering.row(router.current_event, account, cluster)
+    return answering.lake_page(
+        router.current_event, lambda limit, offset, until: reading.queries(until).groups(row).part(limit, offset)
+    )
 
 
 @router.get("/api/v1/<account>/clusters/<cluster>/exceptions")
 def exceptions(account: str, cluster: str) -> Response[str]:
     row, origin = answering.row(router.current_event, account, cluster), parameters.origin(_parameters())
     return answering.lake_page(
-        router.current_event, lambda limit, offset: reading.queries().exceptions(row, limit, offset, origin)
+        router.current_event, lambda limit, offset, until: reading.queries(until).exceptions(row, limit, offset, origin)
     )
 
 
@@ -67,7 +69,7 @@ def exceptions(account: str, cluster: str) -> Response[str]:
 def events(account: str, cluster: str) -> Response[str]:
     row, topic = answering.row(router.current_event, account, cluster), _parameters().get("topic") or None
     return answering.lake_page(
-        router.current_event, lambda limit, offset: reading.queries().events(row, limit, offset, topic)
+        router.current_event, lambda limit, offset, until: reading.queries(until).events(row, limit, offset, topic)
     )
 
 
@@ -80,7 +82,7 @@ def account_exceptions(account: str) -> Response[str]:
     uuid = reading.catalog().find(account, reference).uuid if reference else None
     return answering.lake_page(
         router.current_event,
-        lambda limit, offset: reading.queries().account_exceptions(
+        lambda limit, offset, until: reading.queries(until).account_exceptions(
             account, limit, offset, since_s=since_s, user=user, cluster=uuid, origin=origin
         ),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -18,29 +18,26 @@ _CLUSTER = "/api/v1/<account>/clusters/<cluster>"
 
 @router.get(f"{_CLUSTER}/workers")
 def workers(account: str, cluster: str) -> Response[str]:
-    found = reading.queries().workers(answering.row(router.current_event, account, cluster))
-    return _page(found.part)
+    row = answering.row(router.current_event, account, cluster)
+    return _page(lambda limit, offset, until: reading.queries(until).workers(row).part(limit, offset))
 
 
 @router.get(f"{_CLUSTER}/members")
 def members(account: str, cluster: str) -> Response[str]:
     row, role = answering.row(router.current_event, account, cluster), parameters.role(_given(), parameters.MEMBERS)
-    return _page(
-        lambda limit, offset: reading.observed().members(row, limit, offset, role),
-        lambda: {"mismatches": reading.observed().mismatches(row)},
-    )
+    return _page(lambda limit, offset, until: reading.observed(until).members(row, limit, offset, role))
 
 
 @router.get(f"{_CLUSTER}/deaths")
 def deaths(account: str, cluster: str) -> Response[str]:
     row = answering.row(router.current_event, account, cluster)
     expected = parameters.switch(_given(), "expected")
-    return _page(lambda limit, offset: reading.observed().deaths(row, limit, offset, expected))
+    return _page(lambda limit, offset, until: reading.observed(until).deaths(row, limit, offset, expected))
 
 
 @router.get(f"{_CLUSTER}/logs")
 def logs(account: str, cluster: str) -> Response[str]:
-    row, given, now = answering.row(router.current_event, account, cluster), _given(), house.adapters().clock.now()
+    row, given, now = answering.row(router.current_event, account, cluster), _given(), _now()
     wanted: dict[str, Any] = {
         "level": parameters.level(given),
         "role": parameters.role(given, parameters.LOGGING),
@@ -49,46 +46,57 @@ def logs(account: str, cluster: str) -> Response[str]:
         "since": parameters.moment(given, "since", now),
         "until": parameters.moment(given, "until", now),
     }
-    return _page(lambda limit, offset: reading.observed().logs(row, limit, offset, **wanted))
+    return _page(lambda limit, offset, until: reading.observed(until).logs(row, limit, offset, **wanted))
 
 
 @router.get(f"{_CLUSTER}/spans")
 def spans(account: str, cluster: str) -> Response[str]:
     row = answering.row(router.current_event, account, cluster)
-    return _page(lambda limit, offset: reading.observed().spans(row, limit, offset))
+    return _page(lambda limit, offset, until: reading.observed(until).spans(row, limit, offset))
 
 
 @router.get(f"{_CLUSTER}/metrics")
 def metrics(account: str, cluster: str) -> Response[str]:
     row, given = answering.row(router.current_event, account, cluster), _given()
     span, by_prefix = given.get("span") or None, parameters.by_prefix(given)
-    return _page(lambda limit, offset: reading.observed().metrics(row, limit, offset, span, by_prefix))
+    return _page(lambda limit, offset, until: reading.observed(until).metrics(row, limit, offset, span, by_prefix))
 
 
 @router.get(f"{_CLUSTER}/tasks")
 def tasks(account: str, cluster: str) -> Response[str]:
     row, group = answering.row(router.current_event, account, cluster), _given().get("group") or None
-    return _page(lambda limit, offset: reading.observed().tasks(row, limit, offset, group))
+    return _page(lambda limit, offset, until: reading.observed(until).tasks(row, limit, offset, group))
 
 
 @router.get(f"{_CLUSTER}/profile")
 def profile(account: str, cluster: str) -> Response[str]:
     row, given = answering.row(router.current_event, account, cluster), _given()
     prefix, by_prefix = given.get("prefix") or None, parameters.by_prefix(given)
+    now = _now()
+    between = parameters.moment(given, "since", now), parameters.moment(given, "until", now)
     return _page(
-        lambda limit, offset: reading.observed().profile(row, limit, offset, prefix, by_prefix),
-        lambda: reading.observed().profile_totals(row, prefix),
+        lambda limit, offset, until: reading.observed(until).profile(row, limit, offset, prefix, by_prefix, *between)
     )
 
 
 @router.get(f"{_CLUSTER}/samples")
 def samples(account: str, cluster: str) -> Response[str]:
-    found = reading.observed().samples(answering.row(router.current_event, account, cluster))
-    return _page(found.part)
+    row, worker = answering.row(router.current_event, account, cluster), _given().get("worker") or None
+
+    def ask(limit: int, offset: int, until: datetime | None) -> Found:
+        observed = reading.observed(until)
+        return (observed.worker_samples(row, worker) if worker else observed.samples(row)).part(limit, offset)
+
+    return _page(ask)
 
 
-def _page(ask: Callable[[int, int], Found], more: Callable[[], Mapping[str, Any]] | None = None) -> Response[str]:
-    return answering.lake_page(router.current_event, ask, more)
+def _page(ask: answering.Ask) -> Response[str]:
+    return answering.lake_page(router.current_event, ask)
+
+
+def _now() -> float:
+    """Epoch seconds from which times count back: on later pages when the first was asked for."""
+    return parameters.position(_given(), house.adapters().clock.now()).asked_at
 
 
 def _given() -> dict[str, str]:

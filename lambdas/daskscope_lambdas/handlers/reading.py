@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cache
 from http.cookies import SimpleCookie
 
@@ -33,18 +34,23 @@ def asker() -> Asker:
 
 
 @cache
-def queries() -> Queries:
-    return Queries(asker(), house.adapters().clock)
+def codes() -> CodeKeeper:
+    return CodeKeeper(house.adapters().objects, house.adapters().vault)
 
 
-@cache
-def observed() -> Observed:
-    return Observed(asker())
+def queries(until: datetime | None = None) -> Queries:
+    """Of what the server had received by then; None: of all."""
+    return Queries(asker().at(until), house.adapters().clock)
 
 
-@cache
-def depth() -> DepthReader:
-    return DepthReader(queries(), CodeKeeper(house.adapters().objects, house.adapters().vault))
+def observed(until: datetime | None = None) -> Observed:
+    """As `queries`."""
+    return Observed(asker().at(until), house.adapters().clock)
+
+
+def depth(until: datetime | None = None) -> DepthReader:
+    """As `queries`."""
+    return DepthReader(queries(until), codes())
 
 
 def reader(authorization: str | None) -> Principal:

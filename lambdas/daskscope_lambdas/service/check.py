@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
-from itertools import chain
-from operator import attrgetter
 
 import msgspec
 
 from daskscope import wire
 from daskscope.errors import BadMessage
+from daskscope_lambdas.service.limits import MAX_VALUE, exceeded
 from daskscope_lambdas.service.size import entries, repeated
 
 MAX_NEXT_S = 86_400.0
@@ -32,13 +30,6 @@ into an item of DynamoDB (400 KB)."""
 _ROW = ("identity", "totals", "lost", "reason")
 _CLUSTER = re.compile(r"[0-9a-f]{32}")
 _BOOT = re.compile(r"[0-9a-f]{24}")
-_SMALL_TOTALS = (
-    "n_workers", "n_threads", "n_clients", "desired_workers", "adaptive_minimum", "adaptive_maximum",
-    "scheduler_cpu_pct", "scheduler_loop_ms",
-)  # fmt: skip
-_small_totals = attrgetter(*_SMALL_TOTALS)
-_SMALL_OF_WORKERS = ("n_threads", "cpu_pct", "executing", "ready", "in_memory", "loop_interval_ms", "gpu_pct")
-"""What the lake keeps in 32 bits, as other numbers below: a test holds them against the tables."""
 
 
 def check(message: wire.Message) -> None:
@@ -52,12 +43,11 @@ def check(message: wire.Message) -> None:
     if not (math.isfinite(message.next_s) and 0 < message.next_s <= MAX_NEXT_S):
         raise BadMessage(f"The next message is due in {message.next_s} s; allowed: up to {MAX_NEXT_S:.0f}.", "$.next_s")
     _check_sizes(message)
-    for place, number in _numbers(message):
-        if not 0 <= number < 1 << 63:
-            raise BadMessage("The number is no count: allowed are 0 to 2^63 - 1.", place)
-    for place, numbers in _small(message):
-        if numbers and not (min(numbers) >= -(1 << 31) and max(numbers) < 1 << 31):
-            raise BadMessage("The number is too large: it must fit into 32 bits.", place)
+    for place, limit in exceeded(message):
+        raise BadMessage(limit.told, place)
+    values = message.metrics.value
+    if values and not (min(values) >= -MAX_VALUE and max(values) <= MAX_VALUE and math.isfinite(sum(values))):
+        raise BadMessage("A value is not finite, or further than 1e300 from 0.", "$.metrics.value")
     for place, moments in _moments(message):
         if moments and not (min(moments) >= 0 and max(moments) <= wire.LATEST_MS):
             outside = min(moments) if min(moments) < 0 else max(moments)
@@ -83,55 +73,11 @@ def _check_sizes(message: wire.Message) -> None:
         raise BadMessage(told, f"$.{max(sizes, key=sizes.__getitem__)}")
 
 
-def _numbers(message: wire.Message) -> Iterator[tuple[str, int]]:
-    """Those that the live row takes; the lake's columns check their own."""
-    yield "$.uptime_us", message.uptime_us
-    yield "$.tasks.first_no", message.tasks.first_no
-    yield "$.tasks.first_no", message.tasks.first_no + len(message.tasks.group)
-    for field in fields(message.totals):
-        value = getattr(message.totals, field.name)
-        if isinstance(value, int):
-            yield f"$.totals.{field.name}", value
-    for action, spent_us in message.totals.action_us.items():
-        yield f"$.totals.action_us.{action}", spent_us
-    for reason, n in message.lost.items():
-        yield f"$.lost.{reason}", n
+Moments = Iterator[tuple[str, Sequence[int]]]
+"""Places, and the times that stand there. Parts that a message lacks, as most do, are passed over."""
 
 
-Numbers = Iterator[tuple[str, Sequence[int]]]
-"""Places, and the numbers that stand there. Parts that a message lacks, as most do, are passed over."""
-
-
-def _small(message: wire.Message) -> Numbers:
-    """What the lake keeps in 32 bits."""
-    if max(filter(None, _small_totals(message.totals)), default=0) >= 1 << 31:
-        for name in _SMALL_TOTALS:
-            yield f"$.totals.{name}", (getattr(message.totals, name) or 0,)
-    for name in _SMALL_OF_WORKERS:
-        yield f"$.workers.{name}", getattr(message.workers, name)
-    for place, found, names in (
-        ("computations", message.computations, ("no",)),
-        ("exceptions", message.exceptions, ("no", "group")),
-        ("events", message.events, ("no",)),
-        ("members", message.members, ("no", "n_threads")),
-        ("hardware", message.hardware, ("cores",)),
-        ("deaths", message.deaths, ("no",)),
-        ("profiles", message.profiles, ("n_workers",)),
-    ):
-        for name in names if found else ():
-            yield f"$.{place}.{name}", _told(getattr(each, name) for each in found)
-    groups, tasks = message.groups, message.tasks
-    yield "$.groups.no", groups.no
-    yield "$.groups.computation", _told(groups.computation)
-    yield "$.groups.dependencies", list(chain.from_iterable(groups.dependencies))
-    yield "$.tasks.group", _told(tasks.group)
-    yield "$.tasks.weight", (tasks.weight,)
-    yield "$.logs.level", message.logs.level
-    frames = [frame for computation in message.computations for call in computation.code for frame in call]
-    yield "$.computations.code", [line for frame in frames for line in (frame.line, frame.line_in_code)]
-
-
-def _moments(message: wire.Message) -> Numbers:
+def _moments(message: wire.Message) -> Moments:
     yield "$.made_at_ms", (message.made_at_ms,)
     yield "$.totals.idle_since_ms", _told((message.totals.idle_since_ms,))
     if message.identity:

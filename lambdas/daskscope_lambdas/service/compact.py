@@ -14,7 +14,9 @@ Why nothing is doubled or lost, wherever a run dies and however many run at once
 4. Files of the plan go an hour after a run first found the day sealed (a time kept write-once), for a reader that asked
    for the boundary before it moved may still be reading. Files that cannot be read stay, for a person to look at.
 
-The roll-up of a day holds what the day added to counters that only grow, told from the sealed days before it.
+The roll-up of a day holds what the day added to counters that only grow, told from the sealed days before it. One that
+cannot be made of an account's rows is marked as unmade and keeps nobody's day open: the rows themselves are sealed, and
+who asks has it made of these.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ import pyarrow as pa
 
 from daskscope_lambdas.ports import Clock, Conflict, Missing, ObjectStore, Seals, StoreError, Taken
 from daskscope_query import files, layout
-from daskscope_query.lake import Answer, Lake
+from daskscope_query.lake import Answer, Lake, UnmadeError
 from daskscope_query.tables import ROLLUPS, TABLES, Table
 
 logger = logging.getLogger("daskscope.compact")
@@ -105,7 +107,12 @@ class Compactor:
         for account in sorted({account for accounts in plan.accounts.values() for account in accounts}):
             for name in ROLLUPS:
                 ask = partial(lake.rollup, name, account=account, day=day)
-                self._keep(ask, ROLLUPS[name], plan, partial(layout.rollup_key, name, account, day))
+                try:
+                    self._keep(ask, ROLLUPS[name], plan, partial(layout.rollup_key, name, account, day))
+                except UnmadeError as error:
+                    logger.error("%s of %s on %s cannot be made, its rows are sealed: %s", name, account, day, error)
+                    with suppress(Taken):
+                        self._objects.put_new(layout.unmade_key(name, account, day), b"")
 
     def _plan(self, day: date) -> _Plan:
         if known := self._known_plan(day):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -22,11 +22,14 @@ _TRIES = 4
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`skipped`: keys of files that could not be read; `as_of`: receipt of the latest message that the lake had."""
+    """`skipped`: keys of files that could not be read; `as_of`: receipt of the latest message that the lake had;
+    `until`: what had come by then was looked at (see Asker.at). `more` stands beside the rows of a first page."""
 
     rows: list[Record]
     skipped: list[str]
     as_of: datetime | None
+    until: datetime | None = None
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def part(self, limit: int, offset: int) -> Found:
         """The same with `limit` of the rows, from `offset` on."""
@@ -36,20 +39,28 @@ class Found:
 def found_in(rows: list[Record], *answers: Answer) -> Found:
     """`answers`: what the rows were made of, the one that decides on their age first."""
     skipped = sorted({key for answer in answers for key in answer.skipped})
-    return Found(rows, skipped, answers[0].as_of)
+    return Found(rows, skipped, answers[0].as_of, answers[0].until)
 
 
 class Asker:
     """Questions to the lake at `lake_root`. Each opens the lake anew, so that it sees the boundary as it is."""
 
-    def __init__(self, lake_root: str, seals: Seals) -> None:
-        self._root, self._seals = lake_root, seals
+    def __init__(self, lake_root: str, seals: Seals, until: datetime | None = None) -> None:
+        self._root, self._seals, self._until = lake_root, seals, until
+
+    def at(self, until: datetime | None) -> Asker:
+        """One that leaves out what the server received later: a list must not move under its reader."""
+        return Asker(self._root, self._seals, until)
 
     def ask(self, query: str, account: str, days: Days, **params: Any) -> Answer:
         for _ in range(_TRIES - 1):
             with suppress(MovedError):
-                return Lake(self._root, self._seals.boundary()).ask(query, account=account, days=days, **params)
-        return Lake(self._root, self._seals.boundary()).ask(query, account=account, days=days, **params)
+                return self._ask(query, account, days, params)
+        return self._ask(query, account, days, params)
+
+    def _ask(self, query: str, account: str, days: Days, params: Mapping[str, Any]) -> Answer:
+        lake = Lake(self._root, self._seals.boundary())
+        return lake.ask(query, account=account, days=days, received_until=self._until, **params)
 
     def ask_of(self, row: ClusterRow, query: str, **params: Any) -> Answer:
         """About one cluster, over the arrival days of its messages; the lake knows where rows stand that came late."""

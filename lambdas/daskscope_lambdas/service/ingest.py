@@ -20,6 +20,7 @@ from daskscope_lambdas.service.check import check
 from daskscope_lambdas.service.closing import is_asked
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, pack
+from daskscope_lambdas.service.hollow import refuse_hollow
 
 logger = logging.getLogger("daskscope.ingest")
 
@@ -52,7 +53,9 @@ class Ingest:
         """
         if len(body) > wire.MAX_BODY_BYTES:
             raise TooLarge(f"The body has {len(body)} bytes, allowed are {wire.MAX_BODY_BYTES}: send less at a time.")
-        message = wire.decode(decompress(body, encoding))
+        plain = decompress(body, encoding)
+        refuse_hollow(plain)
+        message = wire.decode(plain)
         check(message)
         now = self._clock.now()
         codes, message.codes = message.codes, []

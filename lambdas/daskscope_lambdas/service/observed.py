@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.ports import Clock, ClusterRow
 from daskscope_lambdas.service.found import Asker, Found, Record, found_in, numbered, seconds
-from daskscope_lambdas.service.records import STATES
+from daskscope_lambdas.service.records import STATES, ended_at
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 """Words for the levels of log lines, and the numbers that Python's `logging` has for them."""
@@ -21,33 +23,19 @@ _WORDS = {number: word for word, number in LEVELS.items()}
 
 
 class Observed:
-    def __init__(self, asker: Asker) -> None:
-        self._asker = asker
+    def __init__(self, asker: Asker, clock: Clock) -> None:
+        self._asker, self._clock = asker, clock
 
     def members(self, row: ClusterRow, limit: int, offset: int, role: str | None = None) -> Found:
-        """The processes that a cluster had, in the order in which they came."""
+        """The processes that a cluster had, in the order in which they came; none outlives it. `more`: `mismatches`."""
         page = self._asker.ask_of(row, "members", limit=limit, offset=offset, role=role)
-        inner = self._asker.ask_of(row, "environments")
-        schedulers = _schedulers(inner.records())
-        records = [_member(found, schedulers.get(found["boot"])) for found in page.records()]
-        return found_in(records, page, inner)
-
-    def mismatches(self, row: ClusterRow) -> list[Record]:
-        """Packages (and `python`) of which some process has another version than its scheduler, by name."""
-        environments = self._asker.ask_of(row, "environments").records()
+        inner = self._asker.at(page.until).ask_of(row, "environments")
+        environments = inner.records()
         schedulers = _schedulers(environments)
-        others: dict[tuple[str, str | None], Counter[tuple[str, str | None]]] = {}
-        for found in environments:
-            for name, (theirs, its) in _mismatched(_software(found), schedulers.get(found["boot"])).items():
-                others.setdefault((name, its), Counter())[found["role"], theirs] += found["n"]
-        return [
-            {
-                "package": name,
-                "scheduler": its,
-                "others": [{"role": role, "version": version, "n": n} for (role, version), n in found.most_common()],
-            }
-            for (name, its), found in sorted(others.items(), key=lambda entry: (entry[0][0], entry[0][1] or ""))
-        ]
+        ended = ended_at(row, self._clock.now())
+        records = [_member(found, schedulers.get(found["boot"]), ended) for found in page.records()]
+        found = found_in(records, page, inner)
+        return found if offset else replace(found, more={"mismatches": _mismatches(environments, schedulers)})
 
     def deaths(self, row: ClusterRow, limit: int, offset: int, expected: bool | None = None) -> Found:
         """Workers that went, latest first, each with the last log lines of it and its nanny."""
@@ -90,32 +78,63 @@ class Observed:
         page = self._asker.ask_of(row, "tasks", limit=limit, offset=offset, group=group)
         return found_in([_task(found) for found in page.records()], page)
 
-    def profile(self, row: ClusterRow, limit: int, offset: int, prefix: str | None, by_prefix: bool) -> Found:
-        """Stacks summed over a cluster, heaviest first; `by_prefix` keeps those of two task prefixes apart."""
-        page = self._asker.ask_of(row, "profile", limit=limit, offset=offset, prefix=prefix, by_prefix=by_prefix)
+    def profile(
+        self,
+        row: ClusterRow,
+        limit: int,
+        offset: int,
+        prefix: str | None,
+        by_prefix: bool,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Found:
+        """Stacks summed over a cluster, heaviest first; `by_prefix` keeps those of two task prefixes apart, `since` and
+        `until` take intervals of which a part lies between them. `more`: `total` of the stacks, and `cut`: rare stacks
+        that were left out, of all prefixes together."""
+        wanted = {"prefix": prefix, "by_prefix": by_prefix, "since": since, "until": until}
+        page = self._asker.ask_of(row, "profile", limit=limit, offset=offset, **wanted)
         records = [
             {"prefix": found["prefix"], "stack": found["stack"], **_sampled(found["count"], found["sampled_us"])}
             for found in page.records()
         ]
-        return found_in(records, page)
-
-    def profile_totals(self, row: ClusterRow, prefix: str | None) -> Record:
-        """`total` of the stacks, and `cut`: rare stacks that were left out, of all prefixes together."""
-        (found,) = self._asker.ask_of(row, "profile_totals", prefix=prefix).records()
-        return {
-            "total": _sampled(found["count"], found["sampled_us"]),
-            "cut": _sampled(found["cut"], found["cut_us"]),
-        }
+        if offset:
+            return found_in(records, page)
+        del wanted["by_prefix"]
+        sums = self._asker.at(page.until).ask_of(row, "profile_totals", **wanted)
+        (found,) = sums.records()
+        more = {"total": _sampled(found["count"], found["sampled_us"]), "cut": _sampled(found["cut"], found["cut_us"])}
+        return replace(found_in(records, page, sums), more=more)
 
     def samples(self, row: ClusterRow) -> Found:
         """A cluster's totals over time, in at most 600 points, oldest first."""
         answer = self._asker.ask_of(row, "samples")
         return found_in([_sample(found) for found in answer.records()], answer)
 
+    def worker_samples(self, row: ClusterRow, worker: str) -> Found:
+        """One worker (its address) over time, in at most 600 points, oldest first."""
+        answer = self._asker.ask_of(row, "worker_samples", worker=worker)
+        return found_in([_worker_sample(found) for found in answer.records()], answer)
+
 
 def _schedulers(environments: Iterable[Record]) -> dict[str, Mapping[str, str | None]]:
     """The software of the scheduler, by boot."""
     return {found["boot"]: _software(found) for found in environments if found["role"] == "scheduler"}
+
+
+def _mismatches(environments: Iterable[Record], schedulers: Mapping[str, Mapping[str, str | None]]) -> list[Record]:
+    """Packages (and `python`) of which some process has another version than its scheduler, by name."""
+    others: dict[tuple[str, str | None], Counter[tuple[str, str | None]]] = {}
+    for found in environments:
+        for name, (theirs, its) in _mismatched(_software(found), schedulers.get(found["boot"])).items():
+            others.setdefault((name, its), Counter())[found["role"], theirs] += found["n"]
+    return [
+        {
+            "package": name,
+            "scheduler": its,
+            "others": [{"role": role, "version": version, "n": n} for (role, version), n in found.most_common()],
+        }
+        for (name, its), found in sorted(others.items(), key=lambda entry: (entry[0][0], entry[0][1] or ""))
+    ]
 
 
 def _software(found: Record) -> Mapping[str, str | None]:
@@ -138,13 +157,16 @@ _SOFTWARE = ("python", "python_path", "os", "machine")
 _HARDWARE = ("gpus", "provider", "instance_type", "region", "zone", "lifecycle")
 
 
-def _member(found: Record, schedulers: Mapping[str, str | None] | None) -> Record:
+def _member(found: Record, schedulers: Mapping[str, str | None] | None, ended: datetime | None) -> Record:
     told = found["packages"] is not None
     hardware = {"cores": found["cores"], "memory": found["memory_bytes"], **{name: found[name] for name in _HARDWARE}}
+    left = found["left_at"]
+    if left is None and ended is not None:
+        left = max(ended, found["joined_at"])  # A scheduler's clock may be ahead of the server's.
     return {
         **{name: found[name] for name in ("id", "role", "name", "host")},
         "joined": found["joined_at"],
-        "left": found["left_at"],
+        "left": left,
         "threads": found["n_threads"],
         "memory_limit": found["memory_limit_bytes"],
         **{name: found[name] for name in _SOFTWARE},
@@ -197,11 +219,18 @@ def _task(found: Record) -> Record:
         "worker": found["worker"],
         "status": "erred" if found["erred"] else "finished",
         "start": found["start_at"],
-        "stop": found["start_at"] + timedelta(microseconds=found["duration_us"]),
+        "stop": _after(found["start_at"], found["duration_us"]),
         "duration": found["duration_us"] / 1e6,
         "bytes": found["nbytes"],
         "weight": found["weight"],
     }
+
+
+def _after(start: datetime, duration_us: int) -> datetime | None:
+    """None if no calendar reaches there."""
+    with suppress(OverflowError):
+        return start + timedelta(microseconds=duration_us)
+    return None
 
 
 def _sampled(count: int, sampled_us: int) -> Record:
@@ -230,6 +259,7 @@ def _sample(found: Record) -> Record:
         "memory_limit": found["memory_limit_bytes"],
         "tasks": {name: found[field] for field, name in STATES.items()},
         "held_bytes": found["held_bytes"],
+        "idle_since": found["idle_since"],
         **{name: found[name] for name in ("n_tasks", "n_tasks_erred")},
         "thread_seconds": found["thread_us"] / 1e6,
         "seconds": seconds(found["action_us"]),
@@ -250,10 +280,30 @@ def _sample(found: Record) -> Record:
             "slowest_seconds": _times(found["self_slowest_us"], 1e-6),
             "messages": found["self_messages"],
             "bytes": found["self_bytes"],
+            "failed_tries": found["self_failed_tries"],
             "lost": found["lost"],
         },
         "phase": found["phase"],
         "reason": found["reason"],
+    }
+
+
+def _worker_sample(found: Record) -> Record:
+    memory, managed = found["memory_mib"], found["managed_mib"]
+    return {
+        "time": found["at"],
+        "status": found["status"],
+        "threads": found["n_threads"],
+        "memory": memory << 20,
+        "managed": managed << 20,
+        "unmanaged": max(0, memory - managed) << 20,
+        "spilled": found["spilled_mib"] << 20,
+        "memory_limit": found["memory_limit_mib"] << 20,
+        **{name: found[name] for name in ("cpu_pct", "executing", "ready", "in_memory")},
+        **{name: _times(found[column], 1024) for name, column in _RATES.items()},
+        "loop_interval": _times(found["loop_interval_ms"], 1e-3),
+        "gpu_pct": found["gpu_pct"],
+        "gpu_memory": _times(found["gpu_memory_mib"], 1 << 20),
     }
 
 

@@ -19,6 +19,7 @@ from daskscope_lambdas.service.found import (
     scheduler_id,
     seconds,
 )
+from daskscope_lambdas.service.records import status
 from daskscope_query import layout
 from daskscope_query.lake import Answer
 
@@ -97,9 +98,11 @@ class Queries:
         return found_in(records, answer)
 
     def workers(self, row: ClusterRow) -> Found:
-        """Each worker that a cluster had, in the order in which they came; `left` if its newest message lacks it."""
+        """Each worker that a cluster had, in the order in which they came; `left` if its newest message lacks it, or it
+        has ended."""
         answer = self._asker.ask_of(row, "workers")
-        return found_in([_worker(found) for found in answer.records()], answer)
+        ended = status(row, self._clock.now()) != "running"
+        return found_in([_worker(found, ended) for found in answer.records()], answer)
 
     def samples(self, row: ClusterRow) -> Found:
         """A cluster's totals over time, in at most 600 points, oldest first: columns of the lake's table `samples`."""
@@ -153,15 +156,18 @@ class Queries:
 def _computation(found: Record, row: ClusterRow, groups: list[Record]) -> Record:
     states = _sum(group["states"] for group in groups)
     if found["stop_at"] is None:
-        status = "running"
+        state = "running"
+    elif not groups:
+        # Dask counts its tasks to an earlier computation that has groups of the same names: it knows nothing of these.
+        state = "unknown"
     else:
-        status = "erred" if found["failed"] or states.get("erred") else "finished"
+        state = "erred" if found["failed"] or states.get("erred") else "finished"
     frames = {tuple(frame.values()): frame for call in found["code"] for frame in call}
     return {
         "id": numbered(found["boot"], found["no"]),
         "cluster_id": found["cluster_id"],
         "scheduler_id": scheduler_id(found["cluster"], row.identity),
-        "status": status,
+        "status": state,
         "start": found["start_at"],
         "stop": found["stop_at"],
         # Calls share their outer frames: each frame once.
@@ -194,11 +200,11 @@ def _group(found: Record) -> Record:
     }
 
 
-def _worker(found: Record) -> Record:
+def _worker(found: Record, ended: bool) -> Record:
     return {
         "address": found["address"],
         "name": found["name"],
-        "status": "left" if found["gone"] else found["status"],
+        "status": "left" if found["gone"] or ended else found["status"],
         "first": found["first_at"],
         "last": found["last_at"],
         "threads": found["n_threads"],
@@ -207,7 +213,7 @@ def _worker(found: Record) -> Record:
         "peak_memory": found["peak_memory_bytes"],
         "managed": found["managed_bytes"],
         "spilled": found["spilled_bytes"],
-        **{name: found[name] for name in ("cpu_pct", "mean_cpu_pct", "executing", "ready")},
+        **{name: found[name] for name in ("cpu_pct", "mean_cpu_pct", "executing", "ready", "in_memory")},
         "net_read": found["net_read_bytes_s"],
         "net_write": found["net_write_bytes_s"],
         "disk_read": found["disk_read_bytes_s"],

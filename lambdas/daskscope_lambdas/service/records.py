@@ -35,6 +35,11 @@ def last_sign_at(row: ClusterRow) -> float:
     return min(row.made_at, row.last_received_at) if row.made_at else row.last_received_at
 
 
+def ended_at(row: ClusterRow, now: float) -> datetime | None:
+    """When all that the cluster had was over; None while it runs."""
+    return None if status(row, now) == "running" else datetime.fromtimestamp(last_sign_at(row), UTC)
+
+
 def iso(moment: float | datetime | None) -> str | None:
     """ISO 8601 in UTC with milliseconds, of epoch seconds or a datetime."""
     if moment is None:
@@ -49,9 +54,11 @@ def scheduler_id(row: ClusterRow) -> str:
 
 
 def cluster(row: ClusterRow, now: float) -> dict[str, Any]:
-    """The record, JSON types only. What the cluster has not told yet is null, zero or empty."""
+    """The record, JSON types only. What the cluster has not told yet is null, zero or empty; so is, of one that has
+    ended, what it was at its last message of processes and their memory."""
     who, totals = row.identity, row.totals
     state = status(row, now)
+    present = totals if state == "running" else {}
     return {
         "id": row.id,
         "scheduler_id": scheduler_id(row),
@@ -63,14 +70,14 @@ def cluster(row: ClusterRow, now: float) -> dict[str, Any]:
         "stopped": None if state == "running" else iso(last_sign_at(row)),
         "reason": row.reason,
         "last_seen": iso(last_sign_at(row)),
-        "workers": totals.get("n_workers", 0),
-        "threads": totals.get("n_threads", 0),
-        "clients": totals.get("n_clients", 0),
-        "memory": totals.get("memory_bytes", 0),
-        "managed": totals.get("managed_bytes", 0),
-        "unmanaged": max(0, totals.get("memory_bytes", 0) - totals.get("managed_bytes", 0)),
-        "spilled": totals.get("spilled_bytes", 0),
-        "memory_limit": totals.get("memory_limit_bytes", 0),
+        "workers": present.get("n_workers", 0),
+        "threads": present.get("n_threads", 0),
+        "clients": present.get("n_clients", 0),
+        "memory": present.get("memory_bytes", 0),
+        "managed": present.get("managed_bytes", 0),
+        "unmanaged": max(0, present.get("memory_bytes", 0) - present.get("managed_bytes", 0)),
+        "spilled": present.get("spilled_bytes", 0),
+        "memory_limit": present.get("memory_limit_bytes", 0),
         "peak_memory": totals.get("peak_memory_bytes", 0),
         "peak_workers": totals.get("peak_workers", 0),
         "workers_lost": totals.get("n_workers_lost", 0),

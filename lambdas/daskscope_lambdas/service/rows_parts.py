@@ -59,6 +59,7 @@ _ITSELF = {
     "self_slowest_us": "slowest_us",
     "self_messages": "n_messages",
     "self_bytes": "n_bytes",
+    "self_failed_tries": "n_failed_tries",
 }
 
 
@@ -75,6 +76,7 @@ def _samples(columns: Columns, message: wire.Message) -> int:
     for name, field in _ITSELF.items():
         columns[name].append(getattr(itself, field))
     columns["uptime_us"].append(message.uptime_us)
+    columns["idle_since"].append(totals.idle_since_ms)
     columns["action_us"].add(totals.action_us)
     columns["phase"].append(message.phase)
     columns["reason"].append(message.reason)

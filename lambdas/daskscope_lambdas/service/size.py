@@ -17,6 +17,7 @@ def entries(message: wire.Message) -> Iterator[tuple[str, int]]:
     yield "$.groups.dependencies", sum(map(len, groups.dependencies))
     yield "$.groups.types", sum(map(len, groups.types))
     yield "$.computations", sum(1 + len(each.code) + sum(map(len, each.code)) for each in message.computations)
+    yield "$.codes", len(message.codes)
     yield "$.exceptions", sum(1 + len(family.workers) for family in message.exceptions)
     yield "$.events", len(message.events)
     yield "$.members", len(message.members) + sum(n for n, _ in _joined(message))

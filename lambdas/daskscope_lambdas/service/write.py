@@ -15,6 +15,7 @@ from daskscope_lambdas.ports import ObjectStore, Seals, Taken
 from daskscope_lambdas.service.envelope import Envelope
 from daskscope_lambdas.service.rows import to_rows
 from daskscope_query import files, layout
+from daskscope_query.tables import SAMPLES
 
 logger = logging.getLogger("daskscope.write")
 
@@ -33,7 +34,8 @@ class Writer:
         """
         bodies = _bodies(envelopes)
         boundary = self._seals.boundary()
-        for (table, day), body in bodies.items():
+        # Samples last: whoever sees that a message is there finds all of it.
+        for (table, day), body in sorted(bodies.items(), key=lambda entry: entry[0][0] == SAMPLES.name):
             if boundary is None or day > boundary:
                 key = layout.open_key(table, day, name)
             else:

@@ -7,25 +7,23 @@ import logging
 import os
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
+
+from daskscope.agent import OURS
+from daskscope.agent.texts import clean, shared_text
+from daskscope.agent.withheld import stays_here
 
 BURST = 200
 RATE_PER_S = 20.0
 """So many lines a process may send at once, and so many each second from then on."""
 PRICE_CHARACTERS = 1_000
 """A longer line counts as several: one for so many characters."""
-MAX_TEXT = 10_000
-"""Characters of one line's text; a longer one is cut and says so."""
 MAX_NAME = 200
 MAX_LINES, MAX_CHARACTERS = 1_000, 2 << 20
 """Held while nobody takes them; beyond either the oldest give way."""
 TAKE_LINES, TAKE_CHARACTERS = 200, 64_000
 """Most that is taken at once."""
-
-OURS = "distributed.daskscope"
-"""Our own logger: what it says is not sent, or it would bring forth more."""
 
 Line = tuple[int, int, str, str, int]
 """Epoch milliseconds, level, logger, text, lines dropped before this one."""
@@ -118,7 +116,7 @@ class Lines:
         with self._lock:
             admitted = self._admit()
         if admitted:
-            text, name = text_of(record), clean(str(record.name)[:MAX_NAME])
+            text, name = shared_text(record), clean(str(record.name)[:MAX_NAME])
             at_ms, level = round(record.created * 1e3), int(record.levelno)
             with self._lock:
                 self._tokens -= len(text) // PRICE_CHARACTERS
@@ -146,41 +144,8 @@ class Lines:
         self._waiting[0] = (at_ms, level, name, text, before + dropped + 1)
 
 
-def text_of(record: logging.LogRecord) -> str:
-    """Message, traceback and stack, cut; one that cannot be formatted is told as such.
-
-    The record is left as it is: a formatter would keep its own text of the traceback in it, for all who come later.
-    """
-    try:
-        text = record.getMessage()
-    except Exception as error:  # noqa: BLE001  # the user's arguments do not fit, or their texts raise
-        told = record.msg if isinstance(record.msg, str) else type(record.msg).__qualname__
-        text = f"(cannot be formatted: {type(error).__name__}) {told}"
-    parts = [text]
-    try:
-        if record.exc_info and record.exc_info[0] is not None:
-            parts.append("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
-        elif record.exc_text:
-            parts.append(record.exc_text)
-    except Exception as error:  # noqa: BLE001
-        parts.append(f"(traceback cannot be formatted: {type(error).__name__})")
-    if record.stack_info:
-        parts.append(record.stack_info)
-    text = "\n".join(parts)
-    return clean(text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}... ({len(text) - MAX_TEXT} more characters)")
-
-
-def clean(text: str) -> str:
-    """A lone surrogate has no UTF-8 and becomes `?`."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
 def _stays_here(record: logging.LogRecord) -> bool:
-    """What is of our loggers, or of what our threads call (an HTTP client tells of each message).
-
-    And Dask's line for a failed task, which shows the task's arguments: the exception is told anyway.
-    """
-    name = str(record.name)
-    if name.startswith(OURS) or str(record.threadName).startswith("daskscope-"):
+    """What is of our loggers, or of what our threads call (an HTTP client tells of each message); or not fit to go."""
+    if str(record.name).startswith(OURS) or str(record.threadName).startswith("daskscope-"):
         return True
-    return name == "distributed.worker" and str(record.msg).startswith("Compute Failed\n")
+    return stays_here(record)

@@ -14,11 +14,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from daskscope.agent.lines import OURS, Lines
+from daskscope.agent import OURS
+from daskscope.agent.lines import Lines
 from daskscope.agent.tap import Tap
 
 BATCH_S = 0.5
 """Lines below WARNING wait so long for others; from WARNING on a line goes at once, for it may be the last."""
+PAUSE_S, MAX_PAUSE_S = 0.25, 2.0
+"""From one payload to the next, also of warnings: each costs the scheduler's loop 0.4 ms, whatever is in it. Doubled
+with each payload while lines are dropped."""
 
 
 @dataclass(eq=False)
@@ -33,6 +37,8 @@ class Route:
     loop: asyncio.AbstractEventLoop
     is_free: Callable[[], bool] = lambda: True
     """Whether `post` may be called now. If not, the agent calls `LogSender.flush` once it may."""
+    delay_s: Callable[[], float] = lambda: 0.0
+    """From this process's clock to the scheduler's, by which lines are dated."""
 
 
 class Listener(Protocol):
@@ -85,6 +91,8 @@ class LogSender:
         self._tap = Tap(level, self._lines.hear)
         self._asked = 0
         """What the event loop was asked for and has not done: 2 to send, 1 to send in a while."""
+        self._pause_s, self._rests_until_s = PAUSE_S, 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     def start(self, route: Route, earlier: Iterable[logging.LogRecord]) -> None:
         self._routes.append(route)
@@ -109,14 +117,21 @@ class LogSender:
     def flush(self) -> None:
         """On the event loop of the first route. Never raises."""
         self._asked = 0
+        if self._timer is not None:
+            self._timer.cancel()
         while self._routes and self._routes[0].is_free():
             lines, dropped = self._lines.take()
             if not lines and not dropped:
                 return
             route = self._routes[0]
+            n_dropped = dropped + sum(line[4] for line in lines)
+            self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S) if n_dropped else PAUSE_S
+            self._rests_until_s = route.loop.time() + self._pause_s
             payload: dict[str, Any] = {"kind": "logs", "from": route.role, "dropped": dropped}
             payload["lines"] = [list(line) for line in lines]
             try:
+                delay_ms = round(route.delay_s() * 1e3)
+                payload["lines"] = [[max(at_ms + delay_ms, 0), *rest] for at_ms, *rest in lines]
                 with self._lines.quiet():
                     # Nannies of one process cannot be told apart by what they log.
                     route.post({**payload, "worker": route.worker() if len(self._routes) == 1 else ""})
@@ -130,9 +145,22 @@ class LogSender:
         self._lines.lose(len(lines) + sum(line[4] for line in lines) + payload["dropped"])
 
     def _wake(self, urgent: bool) -> None:
+        """In the thread that logs."""
         wanted = 2 if urgent else 1
         if self._asked >= wanted or not self._routes:
             return
         self._asked = wanted
+        self._routes[0].loop.call_soon_threadsafe(self._plan, urgent)
+
+    def _plan(self, urgent: bool) -> None:
+        """On the event loop: send now, or when it is time."""
+        if not self._routes or not self._asked:  # sent meanwhile
+            return
         loop = self._routes[0].loop
-        loop.call_soon_threadsafe(self.flush if urgent else lambda: loop.call_later(BATCH_S, self.flush))
+        if self._timer is not None:
+            self._timer.cancel()
+        wait_s = max(self._rests_until_s - loop.time(), 0.0 if urgent else BATCH_S)
+        if wait_s > 0:
+            self._timer = loop.call_later(wait_s, self.flush)
+        else:
+            self.flush()

@@ -44,7 +44,9 @@ class WorkerAgent(WorkerPlugin):
             self._address = worker.contact_address or worker.address
             if self._level is not None:
                 loop = asyncio.get_running_loop()
-                self._route = Route("worker", lambda: self._address, self._log_event, loop)
+                self._route = Route(
+                    "worker", lambda: self._address, self._log_event, loop, delay_s=lambda: worker.scheduler_delay
+                )
                 self._listener = join(self._cluster, self._level, self._route, earlier_records(worker))
             if self._profile_interval_s is not None:
                 self._profiler = Profiler(worker, self._profile_interval_s, self._send)
@@ -105,8 +107,20 @@ class NannyAgent(NannyPlugin):
         self._nanny = nanny
         with contextlib.suppress(Exception):  # host first; a nanny has no part in the story but its lines
             self._loop = asyncio.get_running_loop()
+            # A nanny, unlike a worker, forgets a plugin of the same name without its teardown: one that came late.
+            before: Any = vars(nanny).get(NAME)
+            if before is not None:
+                before.give_way()
+            vars(nanny)[NAME] = self
             self._route = Route("nanny", self._worker, self._post, self._loop, lambda: self._sending is None)
-            self._listener = join(self._cluster, self._level, self._route, earlier_records(nanny))
+            earlier = earlier_records(nanny) if before is None else []
+            self._listener = join(self._cluster, self._level, self._route, earlier)
+
+    def give_way(self) -> None:
+        """To another agent on the same nanny, which goes on where this one ends."""
+        if self._listener is not None:
+            self._listener.leave(self._route)
+            self._listener = None
 
     def teardown(self, nanny: Nanny) -> Any:  # noqa: ARG002  # Dask calls it so
         """Undoes it, once the last lines are on their way or the time for that is over. Dask awaits it."""

@@ -31,9 +31,9 @@ SAMPLE_S = 0.05
 MAX_SAMPLE_S = 1.6
 MAX_SHARE = 0.005
 """Of a core: CPU time of looking over time."""
-MAX_STACKS, MAX_DEPTH = 500, 64
-"""Of a payload. Of a deeper stack the outermost and the innermost frames stay, with OMITTED between: its root joins it
-to the other stacks, and its leaf is what took the time."""
+MAX_STACKS, MAX_DEPTH = 200, 64
+"""Of a payload, which the scheduler's event loop decodes. Of a deeper stack the outermost and the innermost frames
+stay, with OMITTED between: its root joins it to the other stacks, and its leaf is what took the time."""
 OMITTED = "..."
 MAX_WALK = 1000
 """Frames looked at of one stack."""

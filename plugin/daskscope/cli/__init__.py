@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from daskscope.errors import (
+    BadRequest,
     DaskscopeError,
     NotFound,
     NotLoggedIn,
@@ -23,15 +24,20 @@ from daskscope.errors import (
 
 COMMANDS = {
     "close": "daskscope.cli.close:close",
+    "cluster": "daskscope.cli.cluster:cluster",
     "clusters": "daskscope.cli.lists:clusters",
     "computations": "daskscope.cli.lists:computations",
     "deaths": "daskscope.cli.inside:deaths",
     "events": "daskscope.cli.lists:events",
     "exceptions": "daskscope.cli.lists:exceptions",
+    "groups": "daskscope.cli.inside:groups",
     "logs": "daskscope.cli.inside:logs",
     "members": "daskscope.cli.inside:members",
+    "metrics": "daskscope.cli.inside:metrics",
     "profile": "daskscope.cli.inside:profile",
+    "samples": "daskscope.cli.inside:samples",
     "spans": "daskscope.cli.inside:spans",
+    "tasks": "daskscope.cli.inside:tasks",
     "version": "daskscope.cli.version:version",
     "workers": "daskscope.cli.inside:workers",
 }
@@ -42,6 +48,7 @@ GROUP = "daskscope.commands"
 
 EXIT_CODES: dict[type[DaskscopeError], int] = {
     SettingsError: 2,
+    BadRequest: 2,
     NotLoggedIn: 3,
     PermissionDenied: 3,
     NotFound: 4,

@@ -10,11 +10,10 @@ from typing import Any, get_args
 import click
 
 from daskscope import depth
+from daskscope.arguments import LEVELS
 from daskscope.cli.listing import cluster_argument, listing, number_of, table
 from daskscope.profile import Profile
 from daskscope.records import Records
-
-_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
 @listing
@@ -40,6 +39,10 @@ def deaths(cluster: str, **options: Any) -> Records:
     return depth.list_deaths(number_of(cluster, options["account"]), **options)
 
 
+_since = click.option("--since", metavar="WHEN", help="From when on: how far back, like '36h', or a time in ISO 8601.")
+_until = click.option("--until", metavar="WHEN", help="Up to when, likewise.")
+
+
 def _lines(records: Records) -> str:
     return "\n".join(_line(record) for record in reversed(records))
 
@@ -56,12 +59,12 @@ def _line(record: dict[str, Any]) -> str:
 
 @functools.partial(listing, show=_lines)
 @cluster_argument
-@click.option("--level", type=click.Choice(_LEVELS, case_sensitive=False), help="Only of this level or worse.")
+@click.option("--level", type=click.Choice(LEVELS, case_sensitive=False), help="Only of this level or worse.")
 @click.option("--text", help="Only lines with this in them, whatever its case.")
 @click.option("--worker", metavar="ADDRESS", help="Only of this worker and its nanny.")
 @click.option("--role", type=click.Choice(get_args(depth.Logging)), help="Only of processes of this kind.")
-@click.option("--since", metavar="SPAN", help="How far back, like '36h'.")
-@click.option("--until", metavar="SPAN", help="Up to how far back, like '1h'.")
+@_since
+@_until
 def logs(cluster: str, **options: Any) -> Records:
     """Print the log lines of CLUSTER in the order in which they were logged; --limit takes the latest."""
     return depth.logs(number_of(cluster, options["account"]), **options)
@@ -72,6 +75,38 @@ def logs(cluster: str, **options: Any) -> Records:
 def spans(cluster: str, **options: Any) -> Records:
     """List the spans of CLUSTER, latest first, with the sums of their task groups."""
     return depth.list_spans(number_of(cluster, options["account"]), **options)
+
+
+@listing
+@cluster_argument
+def groups(cluster: str, **options: Any) -> Records:
+    """List the task groups of CLUSTER in the order in which they came."""
+    return depth.list_groups(number_of(cluster, options["account"]), **options)
+
+
+@listing
+@cluster_argument
+@click.option("--span", metavar="ID", help="Only of this span.")
+@click.option("--by", type=click.Choice(["prefix"]), help="Sums over spans.")
+def metrics(cluster: str, **options: Any) -> Records:
+    """List the fine performance metrics of CLUSTER, those of a unit together, greatest first."""
+    return depth.list_metrics(number_of(cluster, options["account"]), **options)
+
+
+@listing
+@cluster_argument
+@click.option("--group", help="Only of this task group: its name or id.")
+def tasks(cluster: str, **options: Any) -> Records:
+    """List the tasks of CLUSTER, earliest first, if daskscope.analytics.tasks.transmit was on."""
+    return depth.list_tasks(number_of(cluster, options["account"]), **options)
+
+
+@listing
+@cluster_argument
+@click.option("--worker", metavar="ADDRESS", help="Of this worker instead of the whole cluster.")
+def samples(cluster: str, **options: Any) -> Records:
+    """List what CLUSTER, or one worker of it, was at in the course of time: at most 600 points, oldest first."""
+    return depth.list_samples(number_of(cluster, options["account"]), **options)
 
 
 def _stacks(records: Records) -> str:
@@ -89,7 +124,10 @@ def _speedscope(command: Callable[..., Profile]) -> Callable[..., Records]:
     def run(*, speedscope: Path | None, **options: Any) -> Records:
         found = command(**options)
         if speedscope is not None:
-            found.to_speedscope(speedscope)
+            try:
+                found.to_speedscope(speedscope)
+            except OSError as error:
+                raise click.FileError(str(speedscope), error.strerror or str(error)) from error
             click.echo(f"{speedscope} is for https://www.speedscope.app.", err=True)
         return found
 
@@ -101,6 +139,8 @@ def _speedscope(command: Callable[..., Profile]) -> Callable[..., Records]:
 @cluster_argument
 @click.option("--prefix", help="Only of this kind of task.")
 @click.option("--by", type=click.Choice(["prefix"]), help="Keep the stacks of two kinds of task apart.")
+@_since
+@_until
 @click.option(
     "--speedscope", type=click.Path(dir_okay=False, path_type=Path), help="Write it as a file for speedscope.app, too."
 )

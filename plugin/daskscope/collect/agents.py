@@ -6,17 +6,19 @@ worker from starting.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distributed.core import send_recv
 from tornado.ioloop import PeriodicCallback
 
 from daskscope.agent import NAME
+from daskscope.collect.calls import MAX_REASON, Calls
 from daskscope.collect.mailbox import Mailbox
+from daskscope.collect.nannies import Nannies
 from daskscope.collect.parcels import Parcels
 from daskscope.settings import Settings
 
@@ -26,20 +28,21 @@ if TYPE_CHECKING:
 
 LOOK_S = 1.0
 """From one look for workers that came to the next."""
-MAX_CALLS = 10
-"""Workers and nannies that are called at the same time."""
-CALL_S = 60.0
-"""Who has not answered for so long is left alone."""
 MAX_DRAINED = 5_000
 """Messages taken in at once; `behind` tells of more."""
-MAX_NANNIES = 10_000
-"""So many are remembered; of older ones it is asked again."""
-MAX_REASON = 300
 
 RUNNING, ASKED = "running", "asked"
 
 Sinks = Mapping[str, Callable[[str, Mapping[str, Any]], None]]
 """Kind of payload (`hello`, `logs`, `profile`) to who takes it: `take(worker, payload)`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Who is to be called: a worker, or its nanny at this address."""
+
+    worker: WorkerState
+    nanny: str | None = None
 
 
 class Agents:
@@ -52,14 +55,17 @@ class Agents:
         self._parcels = Parcels(scheduler.id, settings)
         self._known: dict[str, WorkerState] = {}
         self._status: dict[str, str] = {}
-        self._nannies: dict[str, None] = {}
-        self._waiting: deque[tuple[WorkerState, str | None]] = deque()
-        """Who is to be called: the worker, or its nanny at this address."""
-        self._calls: set[asyncio.Task[None]] = set()
         self.lost: Counter[str] = Counter()
         self._mailbox = Mailbox(self.lost)
+        self._nannies = Nannies(self.lost)
+        self._calls = Calls[Target](self._call, self._failed)
         # Oftener than a message is sent: what a worker logs before its agent comes is lost, but for Dask's own lines.
         self._timer = PeriodicCallback(self._look_between, LOOK_S * 1e3)
+
+    @property
+    def waiting(self) -> Counter[str]:
+        """What the last drain left for the next: `agent-messages`."""
+        return Counter({"agent-messages": len(self._mailbox)})
 
     @property
     def behind(self) -> bool:
@@ -88,12 +94,10 @@ class Agents:
         for address, worker in workers.items():
             if self._known.get(address) is not worker:  # another process may have taken the address
                 self._known[address], self._status[address] = worker, ASKED
-                self._waiting.append((worker, None))
-                self._look_at_nanny(worker)
-        for _ in range(min(MAX_CALLS - len(self._calls), len(self._waiting))):
-            call = asyncio.get_running_loop().create_task(self._call_waiting())
-            self._calls.add(call)
-            call.add_done_callback(self._calls.discard)
+                self._calls.waiting.append(Target(worker))
+                if self._wants_nannies and worker.nanny and self._nannies.look(worker.nanny):
+                    self._calls.waiting.append(Target(worker, worker.nanny))
+        self._calls.start()
 
     def drain(self, sinks: Sinks) -> None:
         """Hand on what agents said since the last call; `behind` tells of more."""
@@ -117,9 +121,7 @@ class Agents:
     def close(self) -> None:
         """Call nobody any more, and leave the topic as Dask had it. Agents end with their workers."""
         self._timer.stop()
-        self._waiting.clear()
-        for call in self._calls:
-            call.cancel()
+        self._calls.close()
         with contextlib.suppress(Exception):  # a scheduler that is half gone
             self._mailbox.close(self._scheduler)
 
@@ -127,50 +129,52 @@ class Agents:
         with contextlib.suppress(Exception):  # the watch looks too, and tells of trouble
             self.look()
 
-    def _look_at_nanny(self, worker: WorkerState) -> None:
-        if self._wants_nannies and worker.nanny and worker.nanny not in self._nannies:
-            self._nannies[worker.nanny] = None
-            if len(self._nannies) > MAX_NANNIES:
-                del self._nannies[next(iter(self._nannies))]
-            self._waiting.append((worker, worker.nanny))
+    async def _call(self, target: Target) -> None:
+        """Put an agent there, if there is one to be put still."""
+        worker = target.worker
+        if target.nanny is not None:
+            await self._call_nanny(worker, target.nanny)
+        elif self._is_asked(worker):
+            plugin = self._parcels.of(worker.versions, nanny=False, n_workers=len(self._scheduler.workers))
+            answer = await self._ask(worker.address, op="plugin-add", plugin=plugin, name=NAME)
+            if refusal := _refusal(answer):
+                self._failed(target, refusal)
+            elif self._is_asked(worker):
+                self._status[worker.address] = RUNNING
 
-    async def _call_waiting(self) -> None:
-        while self._waiting:
-            worker, nanny = self._waiting.popleft()
-            if self._known.get(worker.address) is not worker:
-                continue  # it went while others were called
-            told = await self._call(worker, nanny)
-            if nanny is not None and told != RUNNING:
-                self.lost["nannies-without-agent"] += 1
-            elif nanny is None and self._status.get(worker.address) == ASKED:
-                self._status[worker.address] = told
+    async def _call_nanny(self, worker: WorkerState, address: str) -> None:
+        """Whether its worker is there or not: it starts another."""
+        nanny_id = str((await self._ask(address, op="identity"))["id"])
+        if self._nannies.wants(address, nanny_id):
+            plugin = self._parcels.of(worker.versions, nanny=True)
+            if _refusal(await self._ask(address, op="plugin_add", plugin=plugin, name=NAME)):
+                self._nannies.failed(address, nanny_id)
+                return
+        self._nannies.done(address, nanny_id)
 
-    async def _call(self, worker: WorkerState, nanny: str | None) -> str:
-        """RUNNING, or in few words why not."""
-        try:
-            plugin = self._parcels.of(worker.versions, nanny=nanny is not None)
-            op = "plugin-add" if nanny is None else "plugin_add"
-            answer = await asyncio.wait_for(self._ask(nanny or worker.address, op, plugin), CALL_S)
-        except TimeoutError:
-            return f"no answer in {CALL_S:.0f} s"
-        except Exception as error:  # noqa: BLE001  # whatever is wrong there, it is not the scheduler's trouble
-            return _reason(error)
-        if answer.get("status") == "OK":
-            return RUNNING
-        return str(answer.get("text") or answer.get("exception_text") or answer)[:MAX_REASON]
+    def _failed(self, target: Target, reason: str) -> None:
+        if target.nanny is not None:
+            self._nannies.failed(target.nanny)
+        elif self._is_asked(target.worker):
+            self._status[target.worker.address] = reason
 
-    async def _ask(self, address: str, op: str, plugin: bytes) -> Mapping[str, Any]:
+    def _is_asked(self, worker: WorkerState) -> bool:
+        """Whether it is there and has not answered: it may have greeted while it was called."""
+        return self._known.get(worker.address) is worker and self._status.get(worker.address) == ASKED
+
+    async def _ask(self, address: str, **message: Any) -> Mapping[str, Any]:
         """Not `Scheduler.broadcast`, which writes an error into the scheduler's log for each worker that went."""
         pool = self._scheduler.rpc
         comm = await pool.connect(address)
         try:
-            answer: Any = await send_recv(comm, close=True, op=op, plugin=plugin, name=NAME)
+            answer: Any = await send_recv(comm, close=True, **message)
             return answer
         finally:
             pool.reuse(address, comm)
 
 
-def _reason(error: Exception) -> str:
-    """Where the other side's exception cannot be sent, Dask sends an `Exception` whose text is its repr."""
-    told = str(error)
-    return (told if type(error) is Exception else f"{type(error).__name__}: {told}")[:MAX_REASON]
+def _refusal(answer: Mapping[str, Any]) -> str:
+    """Why no plugin could be put there, in few words; empty if it was."""
+    if answer.get("status") == "OK":
+        return ""
+    return str(answer.get("text") or answer.get("exception_text") or answer)[:MAX_REASON]

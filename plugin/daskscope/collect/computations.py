@@ -9,8 +9,9 @@ moves while groups run.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter, deque
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from daskscope import wire
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 MAX_CODE_BYTES = 64 << 10
 """A longer piece of code is cut there and ends in a line that says so: a whole generated script is nobody's snippet."""
 MAX_KNOWN_CODES = 10_000
+MAX_KEPT, MAX_KEPT_CHARACTERS = 1_000, 1 << 20
+"""So many computations that are over, and so much code, are kept, those told last, should a message be lost."""
 
 
 @dataclass(slots=True)
@@ -38,6 +41,8 @@ class Live:
     open_at_s: float = 0.0
     """When it was last seen with unfinished tasks."""
     sent: bool = False
+    told: wire.Computation | None = None
+    """As it was sent last."""
 
 
 class ComputationReader:
@@ -49,13 +54,27 @@ class ComputationReader:
         self._last: Live | None = None
         self._known_codes: dict[str, None] = {}
         self.n_computations = 0
-        self._n_unsent = 0
-        self.behind = False
+        self._n_unsent = self._n_unseen = 0
+        self._kept: deque[wire.Computation] = deque(maxlen=MAX_KEPT)
+        self._again: deque[wire.Computation] = deque()
+        self._texts: dict[str, wire.Code] = {}
+        self._n_characters = 0
+
+    @property
+    def waiting(self) -> Counter[str]:
+        """What the last read left for the next: `computations`."""
+        return Counter({"computations": max(self._n_unsent, self._n_unseen) + len(self._again)})
+
+    @property
+    def behind(self) -> bool:
         """Whether the last read left computations for the next."""
+        return self.waiting.total() > 0
 
     def resend(self) -> None:
-        """Send code and what is still live again: a message with them was lost."""
+        """Send code, what is still live and what is kept again: a message with them was lost."""
         self._known_codes.clear()
+        self._again.extend(self._kept)
+        self._kept.clear()
         self._n_unsent = len(self._live)
         for live in self._live.values():
             live.sent = False
@@ -98,13 +117,27 @@ class ComputationReader:
             if not live.sent or stop_ms != live.stop_ms or code != live.code:
                 self._n_unsent -= not live.sent
                 live.stop_ms, live.code, live.sent = stop_ms, code, True
-                snapshots.append(self._snapshot(live, codes))
+                live.told = self._snapshot(live, codes)
+                snapshots.append(live.told)
             if self._is_over(live):
                 self._groups.progress.pop(live.no, None)
+                if live.told is not None:
+                    self._kept.append(live.told)
             else:
                 self._live[live.no] = live
-        self.behind = bool(self._n_unsent or (last and n_unseen))
+        self._n_unseen = n_unseen if last else 0
+        self._tell_again(snapshots, codes)
         return snapshots, list(codes.values())
+
+    def _tell_again(self, snapshots: list[wire.Computation], codes: dict[str, wire.Code]) -> None:
+        while self._again and len(snapshots) < MAX_SNAPSHOTS:
+            computation = self._again.popleft()
+            snapshots.append(computation)
+            self._kept.append(computation)
+            for frame in chain.from_iterable(computation.code):
+                if frame.code not in self._known_codes and frame.code in self._texts:
+                    codes[frame.code] = self._texts[frame.code]
+                    self._known_codes[frame.code] = None
 
     def _stop_ms(self, live: Live, now_s: float) -> int | None:
         progress = self._groups.progress[live.no]
@@ -138,9 +171,17 @@ class ComputationReader:
             self._known_codes[code_hash] = None
             if len(self._known_codes) > MAX_KNOWN_CODES:
                 del self._known_codes[next(iter(self._known_codes))]
+            self._keep(codes[code_hash])
         return wire.Frame(
             code=code_hash, file=source.filename, line=source.lineno_frame, line_in_code=source.lineno_relative + 1
         )
+
+    def _keep(self, code: wire.Code) -> None:
+        if code.hash not in self._texts:
+            self._texts[code.hash] = code
+            self._n_characters += len(code.text)
+        while self._n_characters > MAX_KEPT_CHARACTERS:
+            self._n_characters -= len(self._texts.pop(next(iter(self._texts))).text)
 
 
 def _cut(text: str) -> str:

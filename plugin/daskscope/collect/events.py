@@ -1,8 +1,8 @@
 """Events: workers that came and went, and the topics that settings allow.
 
 Of the topic `all` only workers' coming and going is told, as counts, unless settings name it or all topics; and never
-`run-function`, which carries pickled user code. What does not fit into one message stays in Dask's own memory until the
-next (see `topics`).
+`run-function`, which carries pickled user code. What Dask logs in two topics is told of one. What does not fit into one
+message stays in Dask's own memory until the next (see `topics`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from daskscope import wire
 from daskscope.agent import TOPIC as AGENT_TOPIC
+from daskscope.collect.failures import TOPICS as FAILURE_TOPICS
 from daskscope.collect.payloads import as_json, as_name
 from daskscope.collect.topics import Place, Topics
 
@@ -22,13 +23,16 @@ takes 768 kB, compressed, and a scheduler's event loop 10 ms."""
 ENVELOPE = 256
 
 _CAME_AND_WENT = ("add-worker", "remove-worker")
+_PLAIN_OF_FAILURES = ("action", "worker", "key", "start", "finish", "state")
+"""What is told of Dask's failures where texts, tracebacks and stories are not to be sent."""
 
 
 class EventReader:
     """Reads what was logged since it last looked."""
 
-    def __init__(self, topics: Topics, allowed: Iterable[str]) -> None:
-        self._topics = topics
+    def __init__(self, topics: Topics, allowed: Iterable[str], *, exceptions: bool = True) -> None:
+        """`exceptions`: whether texts and tracebacks may be told."""
+        self._topics, self._exceptions = topics, exceptions
         allowed = frozenset(allowed) - {AGENT_TOPIC}
         self._every = "*" in allowed
         self._whole_all = self._every or "all" in allowed
@@ -38,10 +42,18 @@ class EventReader:
             self._follow(name)
         if self._every:
             topics.follow_every()
+        self._elsewhere: dict[Any, set[int]] = {}
+        """During a read: messages of clients' topics, by identity; `all` has the same ones."""
         self.n_events = 0
         self._n_missed = self._n_unreadable = 0
         self.behind = False
         """Whether the last read left events for the next."""
+
+    @property
+    def waiting(self) -> Counter[str]:
+        """What the last read left for the next: `events`, counted as those of `lost` are."""
+        places = (place for name, place in self._places.items() if name != "all" or self._whole_all)
+        return Counter({"events": sum(map(self._topics.n_unread, places))})
 
     @property
     def lost(self) -> Counter[str]:
@@ -55,6 +67,7 @@ class EventReader:
         if self._every:
             self._follow_all()
         events: list[wire.Event] = []
+        self._elsewhere.clear()
         self.behind = False
         room = MAX_CHARACTERS
         for name, place in list(self._places.items()):
@@ -78,7 +91,7 @@ class EventReader:
         return room
 
     def _follow(self, name: Any, *, from_start: bool = False) -> None:
-        if name not in self._places and name != AGENT_TOPIC:
+        if name not in self._places:
             self._places[name] = self._topics.follow(name, from_start=from_start)
 
     def _follow_all(self) -> None:
@@ -103,6 +116,10 @@ class EventReader:
         action = fields.get("action", "")
         if action == "run-function" or (topic == "all" and not self._whole_all and action not in _CAME_AND_WENT):
             return None
+        if self._is_told_elsewhere(topic, fields, action):
+            return None
+        if topic in FAILURE_TOPICS and not self._exceptions:
+            fields = {key: fields[key] for key in _PLAIN_OF_FAILURES if key in fields}
         if topic == "all":
             fields = _counts(fields)
         rest = {key: value for key, value in fields.items() if key not in ("action", "worker")}
@@ -117,6 +134,17 @@ class EventReader:
         )
         self.n_events += 1
         return event
+
+    def _is_told_elsewhere(self, topic: Any, fields: Mapping[Any, Any], action: Any) -> bool:
+        """`all` has a client's own messages too; and a worker's topic those of `all` on its coming and going."""
+        if topic != "all":
+            return action in _CAME_AND_WENT and isinstance(topic, str) and "://" in topic and "worker" not in fields
+        client = fields.get("client")
+        if not isinstance(client, str) or client not in self._places:
+            return False
+        if client not in self._elsewhere:
+            self._elsewhere[client] = {id(message) for _, message in self._topics.latest(client)}
+        return id(fields) in self._elsewhere[client]
 
 
 def _counts(fields: Mapping[Any, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
 from dask.utils import key_split
@@ -20,6 +20,7 @@ from dask.utils import key_split
 from daskscope import wire
 from daskscope.collect.failures import Failure
 from daskscope.collect.groups import GroupReader
+from daskscope.collect.memory import LongMemory
 from daskscope.collect.payloads import exception_type
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class ExceptionReader:
     def __init__(self, scheduler: Scheduler, groups: GroupReader, *, transmit: bool) -> None:
         self._scheduler, self._groups, self._transmit = scheduler, groups, transmit
         self._youngest: ErredTask | None = None
+        self._n_seen = 0
+        """Of all that the scheduler ever noted, where its memory is one that counts them."""
         self._waiting: dict[Hashable, wire.ExceptionFamily] = {}
         self._reasons: dict[Hashable, tuple[str, str]] = {}
         self.n_rows = 0
@@ -56,6 +59,11 @@ class ExceptionReader:
         families; `unreadable-exceptions`."""
 
     @property
+    def waiting(self) -> Counter[str]:
+        """What the last read left for the next: `exceptions`, in tasks."""
+        return Counter({"exceptions": sum(family.count for family in self._waiting.values())})
+
+    @property
     def behind(self) -> bool:
         """Whether the last read left families for the next."""
         return bool(self._waiting)
@@ -63,8 +71,10 @@ class ExceptionReader:
     def read(self, failures: Iterable[Failure] = ()) -> list[wire.ExceptionFamily]:
         """Families of tasks that failed since the last call, and of Dask's own `failures`, as many as fit; `behind`
         tells of more."""
-        fresh = self._fresh()
-        self.n_tasks_erred += len(fresh)
+        fresh, n_missed = self._fresh()
+        self.n_tasks_erred += len(fresh) + n_missed
+        if n_missed:
+            self.lost["exceptions"] += n_missed
         if not self._transmit:
             return []
         self._reasons.clear()
@@ -108,21 +118,19 @@ class ExceptionReader:
         if len(family.workers) < MAX_WORKERS:
             family.workers = sorted({*family.workers, *workers})[:MAX_WORKERS]
 
-    def _fresh(self) -> list[ErredTask]:
-        fresh: list[ErredTask] = []
+    def _fresh(self) -> tuple[list[ErredTask], int]:
+        """Those that failed since the last call, youngest first, and how many more had fallen out by now."""
         known = self._scheduler.erred_tasks
-        for erred in known:
-            if erred is self._youngest:
-                break
-            fresh.append(erred)
-        else:
-            if self._youngest is not None and len(known) == known.maxlen:
-                # The last one seen has fallen out, so others may have too; how many, the prefixes' counters would know
-                # but for the dependents that they count as well. One is what is certain.
-                self.lost["exceptions"] += 1
+        fresh = list(takewhile(lambda erred: erred is not self._youngest, known))
+        n_missed = 0
+        if isinstance(known, LongMemory):
+            n_missed = max(known.n_ever - self._n_seen - len(fresh), 0)
+            self._n_seen = known.n_ever
+        elif self._youngest is not None and len(fresh) == known.maxlen:
+            n_missed = 1  # the last one seen has fallen out: one is what is certain
         if fresh:
             self._youngest = fresh[0]
-        return fresh
+        return fresh, n_missed
 
     def _reason(self, erred: ErredTask, prefix: str, group: int | None) -> tuple[str, str]:
         """Why the scheduler failed a task, and the same without the task's name. Only its own pickles are opened: a

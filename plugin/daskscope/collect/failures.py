@@ -50,12 +50,21 @@ class Failure:
 class FailureReader:
     """Reads what was reported since it last looked."""
 
-    def __init__(self, topics: Topics) -> None:
+    def __init__(self, topics: Topics, *, transmit: bool = True) -> None:
+        """Follows nothing where none are to be sent."""
         self._topics = topics
-        self._places = [topics.follow(topic) for topic in TOPICS]
+        self._places = [topics.follow(topic) for topic in TOPICS] if transmit else []
         self._n_unreadable = 0
-        self.behind = False
+
+    @property
+    def waiting(self) -> Counter[str]:
+        """What the last read left for the next: `exceptions`."""
+        return Counter({"exceptions": sum(map(self._topics.n_unread, self._places))})
+
+    @property
+    def behind(self) -> bool:
         """Whether the last read left failures for the next."""
+        return self.waiting.total() > 0
 
     @property
     def lost(self) -> Counter[str]:
@@ -72,7 +81,6 @@ class FailureReader:
                     failures.append(_failure(place.topic, at_s, message))
                 except Exception:  # noqa: BLE001  # whatever stands in one: that one is left out
                     self._n_unreadable += 1
-        self.behind = not all(map(self._topics.is_read, self._places))
         return failures
 
 

@@ -11,7 +11,7 @@ when the scheduler forgets it meanwhile, and the running totals catch up.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count, groupby, islice, repeat
@@ -34,6 +34,8 @@ MAX_SNAPSHOTS = 4_000
 ACTIVE_PER_READ, SETTLED_PER_READ = 3_000, 500
 """So many groups with and without unfinished tasks are looked at in one read; with more, a change shows some reads
 later."""
+MAX_KEPT = 2_000
+"""So many groups that the scheduler has forgotten are kept, those told last, should a message be lost."""
 MAX_TYPES = 20
 """Type names per group; a group rarely has more than one."""
 
@@ -107,8 +109,10 @@ class GroupReader:
         self._unread: dict[TaskGroup, tuple[int | None, str | None]] = {}
         self._active: deque[tuple[TaskGroup, Tracked]] = deque()
         self._settled: deque[tuple[TaskGroup, Tracked]] = deque()
-        self.behind = False
-        """Whether the last read left changes for the next."""
+        # Those that the scheduler has forgotten, with what they depended on: told once, and to be told again.
+        self._kept: deque[tuple[TaskGroup, Tracked, list[int]]] = deque(maxlen=MAX_KEPT)
+        self._again: deque[tuple[TaskGroup, Tracked, list[int]]] = deque()
+        self._n_left = 0
         self.n_groups = 0
         self.n_tasks = 0
         self.action_us: dict[str, int] = {}
@@ -118,6 +122,16 @@ class GroupReader:
         """By id of the span, of its own groups. Who reads spans takes out what is over, and `touched`."""
         self.touched: dict[str, None] = {}
         """Spans whose progress may be another than it was."""
+
+    @property
+    def waiting(self) -> Counter[str]:
+        """What the last read left for the next: `groups`."""
+        return Counter({"groups": len(self._unread) + len(self._again) + self._n_left})
+
+    @property
+    def behind(self) -> bool:
+        """Whether the last read left changes for the next."""
+        return self.waiting.total() > 0
 
     @property
     def n_active(self) -> int:
@@ -161,16 +175,18 @@ class GroupReader:
         self.track(reversed(fresh), None)
 
     def resend(self) -> None:
-        """Take all that is still followed as changed: a message with snapshots was lost."""
+        """Take all that is still followed or kept as changed: a message with snapshots was lost."""
         for _, tracked in [*self._active, *self._settled]:
             tracked.seen = ()
+        self._again.extend(self._kept)
+        self._kept.clear()
 
     def read(self, *, last: bool = False) -> wire.Groups:
         """Snapshots of groups that changed since they were last read, as many as fit; `behind` tells of more.
 
         `last`: look at every group, for no later read will.
         """
-        self.behind = False
+        self._n_left = 0
         room = at_once(len(self._unread))
         fresh = [(group, self._unread.pop(group)) for group in list(islice(self._unread, room))]
         changed = [(group, Tracked(self._numbers[group], *owners), _look(group)) for group, owners in fresh]
@@ -185,14 +201,19 @@ class GroupReader:
                     changed.append((group, tracked, seen))
                 else:
                     self._active.appendleft(followed)
-                    self.behind = True
-        self.behind = self.behind or bool(self._unread)
+                    self._n_left += 1
         for group, tracked, seen in changed:
             self._take(group, tracked, seen)
-        columns = self._columns([group for group, _, _ in changed], [tracked for _, tracked, _ in changed])
-        for group, tracked, _ in changed:
-            self._keep(group, tracked)
-        return columns
+        again = _first(self._again, room - len(changed))
+        told = [(group, tracked, self._dependencies(group)) for group, tracked, _ in changed]
+        for group, tracked, dependencies in told:
+            if not self._keep(group, tracked):
+                self._kept.append((group, tracked, dependencies))
+        self._kept.extend(again)
+        return _columns([*told, *again])
+
+    def _dependencies(self, group: TaskGroup) -> list[int]:
+        return sorted([self._numbers[d] for d in group.dependencies if d in self._numbers])
 
     def _take(self, group: TaskGroup, tracked: Tracked, seen: tuple[Any, ...]) -> None:
         """Move a changed group's figures into the running totals."""
@@ -215,11 +236,11 @@ class GroupReader:
             self.touched[tracked.span] = None
         tracked.seen, tracked.n_tasks, tracked.done = seen, n_tasks, done
 
-    def _keep(self, group: TaskGroup, tracked: Tracked) -> None:
-        """Put a group that was just read where the next reads find it."""
+    def _keep(self, group: TaskGroup, tracked: Tracked) -> bool:
+        """Put a group that was just read where the next reads find it, unless the scheduler has forgotten it."""
         if self._scheduler.task_groups.get(group.name) is group:
             (self._settled if tracked.done else self._active).append((group, tracked))
-            return
+            return True
         # The scheduler has forgotten it: what was read just now is the last there is to read.
         del self._numbers[group]
         if self._named.get(group.name) is group:
@@ -229,31 +250,33 @@ class GroupReader:
             self.progress[tracked.computation].grow(-1, n_open=-still_open)
         if tracked.span is not None and tracked.span in self.spans:
             self.spans[tracked.span].grow(-1, n_open=-still_open)
+        return False
 
-    def _columns(self, groups: list[TaskGroup], tracked: list[Tracked]) -> wire.Groups:
-        numbers = self._numbers
-        actions = sorted({action for t in tracked for action in t.action_us})
-        states = zip(_STATES, zip(*[_counts(g.states) for g in groups], strict=True), strict=False)
-        return wire.Groups(
-            no=[t.no for t in tracked],
-            name=[str(g.name) for g in groups],  # the first part of a key, whatever type a user gave it
-            prefix=[g.prefix.name for g in groups],
-            computation=[t.computation for t in tracked],
-            span=[g.span_id for g in groups],
-            start_ms=[round(g.start * 1e3) if g.start else None for g in groups],
-            stop_ms=[round(g.stop * 1e3) if g.stop else None for g in groups],
-            n_tasks=[t.n_tasks for t in tracked],
-            nbytes=[g.nbytes_total for g in groups],
-            states={state: list(column) for state, column in states if any(column)},
-            action_us={action: [t.action_us.get(action, 0) for t in tracked] for action in actions},
-            dependencies=[sorted([numbers[d] for d in g.dependencies if d in numbers]) for g in groups],
-            types=[sorted(g.types)[:MAX_TYPES] for g in groups],
-        )
+
+def _columns(told: list[tuple[TaskGroup, Tracked, list[int]]]) -> wire.Groups:
+    groups, tracked = [group for group, _, _ in told], [each for _, each, _ in told]
+    actions = sorted({action for t in tracked for action in t.action_us})
+    states = zip(_STATES, zip(*[_counts(g.states) for g in groups], strict=True), strict=False)
+    return wire.Groups(
+        no=[t.no for t in tracked],
+        name=[str(g.name) for g in groups],  # the first part of a key, whatever type a user gave it
+        prefix=[g.prefix.name for g in groups],
+        computation=[t.computation for t in tracked],
+        span=[g.span_id for g in groups],
+        start_ms=[round(g.start * 1e3) if g.start else None for g in groups],
+        stop_ms=[round(g.stop * 1e3) if g.stop else None for g in groups],
+        n_tasks=[t.n_tasks for t in tracked],
+        nbytes=[g.nbytes_total for g in groups],
+        states={state: list(column) for state, column in states if any(column)},
+        action_us={action: [t.action_us.get(action, 0) for t in tracked] for action in actions},
+        dependencies=[dependencies for _, _, dependencies in told],
+        types=[sorted(g.types)[:MAX_TYPES] for g in groups],
+    )
 
 
 def _first(queue: deque[T], n: int) -> list[T]:
     """Take up to `n` out of a queue."""
-    return [queue.popleft() for _ in range(min(n, len(queue)))]
+    return [queue.popleft() for _ in range(min(max(n, 0), len(queue)))]
 
 
 def _look(group: TaskGroup) -> tuple[Any, ...]:

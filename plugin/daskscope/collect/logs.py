@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from daskscope import wire
-from daskscope.agent.lines import MAX_NAME, MAX_TEXT, Line, Lines
+from daskscope.agent.lines import MAX_NAME, Line, Lines
 from daskscope.agent.logs import Route, earlier_records, listeners
 from daskscope.agent.tap import Tap
+from daskscope.agent.texts import MAX_TEXT
 
 if TYPE_CHECKING:
     from distributed import Scheduler
@@ -41,8 +42,15 @@ class LogReader:
         self._n_characters = 0
         self._unsaid: Counter[Process] = Counter()
         """Lines that were dropped, to be told with the process's next one."""
+        self._delays_ms: dict[str, int] = {}
+        """Of workers, kept for what a nanny tells of their end."""
         self.n_lines = 0
         self.lost: Counter[str] = Counter()
+
+    @property
+    def waiting(self) -> Counter[str]:
+        """What the last read left for the next: `log-lines`."""
+        return Counter({"log-lines": len(self._waiting)})
 
     @property
     def behind(self) -> bool:
@@ -86,8 +94,9 @@ class LogReader:
         if role not in ("worker", "nanny"):
             raise ValueError(role)
         process: Process = (str(role), worker[:MAX_NAME] or None)
+        delay_ms = self._delay_ms(worker) if role == "nanny" else 0
         for given in payload["lines"]:
-            line = _line(given)
+            line = _line(given, delay_ms)
             if line is None:
                 self._lose(process, "unreadable-log-lines", 1)
             else:
@@ -116,6 +125,16 @@ class LogReader:
             n_characters += len(text)
             self._n_characters -= len(text)
         return logs
+
+    def _delay_ms(self, worker: str) -> int:
+        """From a nanny's clock, which is its worker's, to the scheduler's; workers date their lines by it themselves.
+
+        0 if its worker was never seen.
+        """
+        state = self._scheduler.workers.get(worker)
+        if state is not None and (worker in self._delays_ms or len(self._delays_ms) < MAX_PROCESSES):
+            self._delays_ms[worker] = round(state.time_delay * 1e3)
+        return self._delays_ms.get(worker, 0)
 
     def _take_own(self) -> None:
         lines, dropped = self._own.take()
@@ -146,11 +165,13 @@ class LogReader:
             self._unsaid[process] += n
 
 
-def _line(given: Any) -> Line | None:
-    """What an agent sent as a line, if it is one."""
+def _line(given: Any, delay_ms: int) -> Line | None:
+    """What an agent sent as a line, if it is one, so much later."""
     if not isinstance(given, (list, tuple)) or len(given) != 5:
         return None
     at_ms, level, logger, text, dropped = given
+    if _is_count(at_ms, wire.LATEST_MS):
+        at_ms = min(max(at_ms + delay_ms, 0), wire.LATEST_MS - 1)
     if not (_is_count(at_ms, wire.LATEST_MS) and _is_count(level) and _is_count(dropped)):
         return None
     if not (isinstance(logger, str) and isinstance(text, str)):

@@ -7,7 +7,8 @@ hour. Dask 2024.7.0 moved topics into a broker; before, they were a dict of dequ
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from daskscope.agent import TOPIC
@@ -18,17 +19,22 @@ if TYPE_CHECKING:
 MAX_MESSAGES = 20_000
 MAX_BYTES = 16 << 20
 """Of text, roughly; beyond either the oldest give way."""
+GIVE_WAY = "logs", "profile", "hello"
+"""Kinds of payload, in the order in which they give way: a storm of lines is not to cost what comes once."""
 
 
-class Mailbox(deque[Any]):
-    """What Dask appends events to, as (time, payload). What is not kept is counted in `lost`, by reason."""
+class Mailbox:
+    """What Dask appends events to, as (time, payload), in place of a deque; more of one it does not ask for.
+
+    What is not kept is counted in `lost`, by reason.
+    """
 
     def __init__(self, lost: Counter[str]) -> None:
-        super().__init__()
         self.lost = lost
-        self._sizes: deque[int] = deque()
-        self._n_bytes = 0
-        self._before: deque[Any] | None = None
+        self._kinds: dict[str, deque[tuple[Any, int]]] = {kind: deque() for kind in GIVE_WAY}
+        """Events with their sizes."""
+        self._n_messages = self._n_bytes = 0
+        self._before: Any = None
 
     def open(self, scheduler: Scheduler) -> None:
         self._before = _exchange(scheduler, self)
@@ -43,35 +49,49 @@ class Mailbox(deque[Any]):
             if theirs is not self:
                 _exchange(scheduler, theirs)
 
-    def append(self, event: Any, /) -> None:
+    def append(self, event: Any) -> None:
         """Called by Dask in the middle of its own work, so it never raises."""
         try:
             size = _size(event[1])
+            self._kinds[event[1]["kind"]].append((event, size))
         except Exception:  # noqa: BLE001  # anybody may write into a topic
             self.lost["unreadable-agent-messages"] += 1
             return
-        super().append(event)
-        self._sizes.append(size)
+        self._n_messages += 1
         self._n_bytes += size
-        while len(self) > MAX_MESSAGES or self._n_bytes > MAX_BYTES:
-            self.lost.update(_told(self.take()))
+        while self._n_messages > MAX_MESSAGES or self._n_bytes > MAX_BYTES:
+            self.lost.update(_told(self._take(GIVE_WAY)))
 
     def take(self) -> Mapping[str, Any]:
-        """The oldest payload, which is let go."""
-        self._n_bytes -= self._sizes.popleft()
-        return self.popleft()[1]
+        """The oldest payload of those that give way last; it is let go. Raises IndexError if there is none."""
+        return self._take(GIVE_WAY[::-1])
+
+    def _take(self, order: tuple[str, ...]) -> Mapping[str, Any]:
+        messages = next((self._kinds[kind] for kind in order if self._kinds[kind]), self._kinds[order[0]])
+        event, size = messages.popleft()
+        self._n_messages -= 1
+        self._n_bytes -= size
+        return event[1]
 
     def clear(self) -> None:
-        super().clear()
-        self._sizes.clear()
-        self._n_bytes = 0
+        for messages in self._kinds.values():
+            messages.clear()
+        self._n_messages = self._n_bytes = 0
+
+    def __len__(self) -> int:
+        return self._n_messages
+
+    def __iter__(self) -> Iterator[Any]:
+        """In the order of time, as Dask hands them to those who ask."""
+        events = [event for messages in self._kinds.values() for event, _ in messages]
+        return iter(sorted(events, key=itemgetter(0)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leaves the scheduler as the deque it stands for."""
         return deque, (list(self),)
 
 
-def _exchange(scheduler: Scheduler, messages: deque[Any]) -> deque[Any]:
+def _exchange(scheduler: Scheduler, messages: Any) -> Any:
     old: Any = scheduler
     broker: Any = getattr(scheduler, "_broker", None)
     if broker is not None:

@@ -1,6 +1,6 @@
 """The processes of a cluster, when they came and went, and where they run: snapshots, O(changed).
 
-While nobody comes or goes, a read costs the comparison of two dicts. Who came and went between two reads is not seen.
+Who came and went between two reads is told by Dask's events (see `lives`), and by whoever saw it (see `roster`).
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from distributed.comm.addressing import get_address_host
 
 from daskscope import wire
 from daskscope.agent.hardware import read_hardware
+from daskscope.collect.agents import ASKED, MAX_REASON, RUNNING
 from daskscope.collect.environments import (
     MAX_BYTES,
     MAX_NAME,
@@ -26,10 +28,15 @@ from daskscope.collect.environments import (
     hardware_told,
     python_path_told,
 )
+from daskscope.collect.lives import Lives, Who
+from daskscope.collect.roster import Roster
+from daskscope.collect.topics import Topics
 
 if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import ClientState, WorkerState
+
+P = ParamSpec("P")
 
 MAX_MEMBERS = 1000
 """Of one message; `behind` tells of more."""
@@ -40,9 +47,8 @@ MAX_THREADS = 1 << 20
 FIRE_AND_FORGET = "fire-and-forget"
 """Dask's own entry among the clients; no process."""
 
-_UNSETTLED = ("", "asked")
+_UNSETTLED = ("", ASKED)
 """States of an agent that will change."""
-_MOMENTS = {"add-worker": "worker", "remove-worker": "worker", "add-client": "client", "remove-client": "client"}
 
 
 @dataclass(slots=True)
@@ -50,19 +56,30 @@ class _Process:
     member: wire.Member
     environment: wire.Environment | None = None
     hardware: wire.Hardware | None = None
+    greeted: bool = False
 
 
 @dataclass(slots=True, frozen=True)
 class _Greeting:
     python_path: str
     hardware: wire.Hardware | None
+    agent: str
 
 
 class MemberReader:
     """`agent_status(address)`: whether the worker there has our agent, or why not."""
 
-    def __init__(self, scheduler: Scheduler, *, hardware: bool, agent_status: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        topics: Topics,
+        roster: Roster,
+        *,
+        hardware: bool,
+        agent_status: Callable[[str], str],
+    ) -> None:
         self._scheduler, self._hardware, self._agent_status = scheduler, hardware, agent_status
+        self._lives, self._roster = Lives(topics), roster
         self.lost = Counter[str]()
         self._n_members = 0
         self._seen_workers: dict[str, WorkerState] = {}
@@ -82,6 +99,11 @@ class MemberReader:
         self._self = self._add(member, None)
 
     @property
+    def waiting(self) -> Counter[str]:
+        """What the last read left for the next: `members`."""
+        return Counter({"members": len(self._changed) + len(self._left)})
+
+    @property
     def behind(self) -> bool:
         """Whether the last read left members for the next."""
         return bool(self._changed or self._left)
@@ -95,19 +117,25 @@ class MemberReader:
         try:
             if len(self._greetings) >= MAX_GREETINGS:
                 raise ValueError(f"more than {MAX_GREETINGS} at once")
-            self._greetings[worker] = _Greeting(python_path_told(payload), hardware_told(payload))
+            agent = str(payload.get("trouble", RUNNING))[:MAX_REASON]
+            self._greetings[worker] = _Greeting(python_path_told(payload), hardware_told(payload), agent)
         except ValueError:
             self.lost["greetings"] += 1
 
     def read(self, now_s: float) -> tuple[list[wire.Member], list[wire.Environment], list[wire.Hardware]]:
         """Members of which something changed, with the environments and machines that they point to."""
-        if self._seen_workers != self._scheduler.workers or self._seen_clients != self._scheduler.clients:
-            self._look_at_processes(now_s)
-        self._hear_greetings()
+        self._hear_greetings()  # of those that may have gone by now
+        brief = self._look_at_processes(now_s)
+        self._hear_greetings(brief)
+        if self._greetings:
+            self.lost["greetings"] += len(self._greetings)
+            self._greetings.clear()
         self._look_at_agents()
         if self._here is not None:
             (environment, machine), self._here = self._here, None
-            self._tell(self._self, environment, machine)
+            self._self.environment = self._environments.shared(environment)
+            self._self.hardware = self._machines.shared(machine)
+            self._changed[self._self.member.no] = self._self
         return self._packed()
 
     def resend(self) -> None:
@@ -123,58 +151,62 @@ class MemberReader:
         except Exception:  # noqa: BLE001  # in a thread nobody else would hear of it
             self.lost["scheduler-environment"] += 1
 
-    def _look_at_processes(self, now_s: float) -> None:
-        moments = self._moments()
+    def _look_at_processes(self, now_s: float) -> dict[str, _Process]:
+        """Those that came or went; returns the workers that did both since the last read, by address."""
+        moments = self._lives.read()
         workers, clients = dict(self._scheduler.workers), dict(self._scheduler.clients)
         # Who is another object than before is another process, though it may have the same address.
         for address in [a for a, state in self._seen_workers.items() if workers.get(a) is not state]:
             self._unsettled.pop(address, None)
-            self._leave(self._workers.pop(address, None), moments.get(("remove-worker", address), now_s))
+            self._leave(self._workers.pop(address, None), moments.went.get(("worker", address), now_s))
         for name in [c for c, state in self._seen_clients.items() if clients.get(c) is not state]:
-            self._leave(self._clients.pop(name, None), moments.get(("remove-client", name), now_s))
+            self._leave(self._clients.pop(name, None), moments.went.get(("client", name), now_s))
+        brief: dict[str, _Process] = {}
+        for who, came_s, went_s in moments.brief:
+            self._guarded(self._add_brief, who, came_s, went_s, brief)
         for address, worker in workers.items():
             if self._seen_workers.get(address) is not worker:
-                self._guarded(self._add_worker, worker, moments.get(("add-worker", address), now_s))
+                self._guarded(self._add_worker, worker, moments.came.get(("worker", address), now_s))
         for name, client in clients.items():
             if self._seen_clients.get(name) is not client and name != FIRE_AND_FORGET:
-                self._guarded(self._add_client, client, moments.get(("add-client", name), now_s))
+                self._guarded(self._add_client, client, moments.came.get(("client", name), now_s))
         self._seen_workers, self._seen_clients = workers, clients
+        return brief
 
-    def _moments(self) -> dict[tuple[str, str], float]:
-        """When who came or went last, by (action, address or id), as far as Dask's events reach back."""
-        moments: dict[tuple[str, str], float] = {}
-        events: Any = self._scheduler.get_events("all")
-        for at_s, event in events:
-            # Users may log events of their own here.
-            if isinstance(event, Mapping) and isinstance(action := event.get("action"), str) and action in _MOMENTS:
-                who = event.get(_MOMENTS[action])
-                if isinstance(who, str):
-                    moments[action, who] = at_s
-        return moments
-
-    def _guarded(self, add: Callable[[Any, float], None], state: Any, at_s: float) -> None:
+    def _guarded(self, add: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            add(state, at_s)
+            add(*args, **kwargs)
         except Exception:  # noqa: BLE001  # whatever it told of itself: the others are not to be missed for it
             self.lost["members"] += 1
 
     def _add_worker(self, worker: WorkerState, at_s: float) -> None:
+        process = self._of_worker(worker.address, worker, at_s)
+        self._workers[worker.address] = self._unsettled[worker.address] = process
+
+    def _of_worker(self, address: str, state: WorkerState | None, at_s: float) -> _Process:
         member = wire.Member(
-            no=self._n_members,
-            role="worker",
-            id=worker.address,
-            name=_name(worker.name),
-            host=get_address_host(worker.address),
-            joined_ms=round(at_s * 1e3),
-            n_threads=_whole(worker.nthreads, MAX_THREADS),
-            memory_limit_bytes=_whole(worker.memory_limit, MAX_BYTES),
+            no=self._n_members, role="worker", id=address, host=get_address_host(address), joined_ms=round(at_s * 1e3)
         )
-        process = self._add(member, environment_told(worker.versions))
-        self._workers[member.id] = self._unsettled[member.id] = process
+        if state is None:
+            return self._add(member, None)
+        member.name = _name(state.name)
+        member.n_threads = _whole(state.nthreads, MAX_THREADS)
+        member.memory_limit_bytes = _whole(state.memory_limit, MAX_BYTES)
+        return self._add(member, environment_told(state.versions))
 
     def _add_client(self, client: ClientState, at_s: float) -> None:
         member = wire.Member(no=self._n_members, role="client", id=client.client_key, joined_ms=round(at_s * 1e3))
         self._clients[member.id] = self._add(member, environment_told(client.versions))
+
+    def _add_brief(self, who: Who, came_s: float, went_s: float, brief: dict[str, _Process]) -> None:
+        """One that came and went since the last read."""
+        role, name = who
+        if role == "worker":
+            process = brief[name] = self._of_worker(name, self._roster.find(name, came_s, went_s), came_s)
+        else:
+            member = wire.Member(no=self._n_members, role="client", id=name, joined_ms=round(came_s * 1e3))
+            process = self._add(member, None)
+        self._leave(process, went_s)
 
     def _add(self, member: wire.Member, environment: wire.Environment | None) -> _Process:
         process = self._changed[member.no] = _Process(member, self._environments.shared(environment))
@@ -184,8 +216,11 @@ class MemberReader:
     def _leave(self, process: _Process | None, at_s: float) -> None:
         if process is None:  # it could not be read when it came
             return
-        process.member.left_ms = max(round(at_s * 1e3), process.member.joined_ms)
-        self._changed.pop(process.member.no, None)
+        member = process.member
+        member.left_ms = max(round(at_s * 1e3), member.joined_ms)
+        if member.role == "worker" and member.agent in _UNSETTLED and member.id not in self._scheduler.workers:
+            member.agent = self._agent_status(member.id) or member.agent
+        self._changed.pop(member.no, None)
         if len(self._left) >= MAX_LEFT:
             self._left.popleft()
             self.lost["members"] += 1
@@ -200,20 +235,25 @@ class MemberReader:
             if status not in _UNSETTLED:
                 del self._unsettled[address]
 
-    def _hear_greetings(self) -> None:
-        greetings, self._greetings = self._greetings, {}
-        for address, greeting in greetings.items():
+    def _hear_greetings(self, gone: Mapping[str, _Process] = MappingProxyType({})) -> None:
+        """Those of workers that are known, and of those that are `gone`; the others' wait."""
+        for address, greeting in list(self._greetings.items()):
             process = self._workers.get(address)
-            if process is None:  # it went before it was heard
-                self.lost["greetings"] += 1
+            if process is None:
+                process = gone.get(address)
+            elif self._scheduler.workers.get(address) is not self._seen_workers.get(address) and process.greeted:
+                continue  # of who came to its address
+            if process is None:
                 continue
+            del self._greetings[address]
+            process.greeted = True
+            process.member.agent = greeting.agent
             environment = replace(process.environment or wire.Environment(), python_path=greeting.python_path)
-            self._tell(process, environment, greeting.hardware)
-            self._unsettled[address] = process  # it may have told of trouble
-
-    def _tell(self, process: _Process, environment: wire.Environment, machine: wire.Hardware | None) -> None:
-        process.environment, process.hardware = self._environments.shared(environment), self._machines.shared(machine)
-        self._changed[process.member.no] = process
+            process.environment = self._environments.shared(environment)
+            process.hardware = self._machines.shared(greeting.hardware)
+            if process.member.left_ms is None:
+                self._changed[process.member.no] = process
+                self._unsettled[address] = process  # it may have told of trouble
 
     def _packed(self) -> tuple[list[wire.Member], list[wire.Environment], list[wire.Hardware]]:
         sending = list(islice(self._changed.values(), MAX_MEMBERS))

@@ -4,32 +4,63 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 MAX_DETAIL = 4_096
-"""Characters of one event's JSON; a longer one is cut and says so."""
+"""Characters of texts that are taken out of one payload, and then of its JSON; a longer one is cut and says so."""
 MAX_NAME = 200
 """Characters of a name or a task's key."""
 MAX_ITEMS = 50
+"""Items of one list or mapping."""
+MAX_ALL_ITEMS = 500
+"""Items of all lists and mappings of one payload."""
 MAX_DEPTH = 5
 
 _TYPE = re.compile(r"[A-Za-z_][\w.]*")
 
 
+@dataclass(slots=True)
+class _Room:
+    """What one payload may still take up."""
+
+    n_items: int = MAX_ALL_ITEMS
+    n_characters: int = MAX_DETAIL
+    n_cut: int = 0
+    """Characters of texts that were left out."""
+
+    def text(self, text: str) -> str:
+        kept = text[: self.n_characters]
+        self.n_characters -= len(kept)
+        self.n_cut += len(text) - len(kept)
+        return kept
+
+    def items(self, items: Iterable[T]) -> Iterator[T]:
+        for item in islice(items, min(MAX_ITEMS, self.n_items)):
+            if not self.n_items:  # those before it were lists themselves
+                break
+            self.n_items -= 1
+            yield item
+
+
 def as_json(value: object) -> str:
     """JSON text of a payload, cut where it is long."""
-    text = json.dumps(plain(value), ensure_ascii=False)
-    if len(text) <= MAX_DETAIL:
-        return text
-    return json.dumps({"cut_characters": len(text) - MAX_DETAIL, "start": text[:MAX_DETAIL]}, ensure_ascii=False)
+    room = _Room()
+    text = json.dumps(plain(value, room), ensure_ascii=False)
+    n_cut = room.n_cut + max(len(text) - MAX_DETAIL, 0)
+    return json.dumps({"cut_characters": n_cut, "start": text[:MAX_DETAIL]}, ensure_ascii=False) if n_cut else text
 
 
-def plain(value: object, depth: int = 0) -> Any:
+def plain(value: object, room: _Room, depth: int = 0) -> Any:
     """JSON types only. Of anything else the type's name is taken and never its `repr`, which is the user's code."""
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return room.text(value)
     if isinstance(value, int):
         return value if value.bit_length() < 64 else f"<an integer of {value.bit_length()} bits>"
     if isinstance(value, float):
@@ -37,11 +68,12 @@ def plain(value: object, depth: int = 0) -> Any:
     if depth >= MAX_DEPTH:
         return "..."
     if isinstance(value, Mapping):
-        pairs = {as_name(key): plain(item, depth + 1) for key, item in islice(value.items(), MAX_ITEMS)}
-        return pairs if len(value) <= MAX_ITEMS else {**pairs, "...": f"{len(value) - MAX_ITEMS} more"}
+        pairs = [(as_name(key), plain(item, room, depth + 1)) for key, item in room.items(value.items())]
+        left = {} if len(pairs) == len(value) else {"...": f"{len(value) - len(pairs)} more"}
+        return {**dict(pairs), **left}
     if isinstance(value, (list, tuple, Set)):
-        items = [plain(item, depth + 1) for item in islice(value, MAX_ITEMS)]
-        return items if len(value) <= MAX_ITEMS else [*items, f"... {len(value) - MAX_ITEMS} more"]
+        items = [plain(item, room, depth + 1) for item in room.items(value)]
+        return items if len(items) == len(value) else [*items, f"... {len(value) - len(items)} more"]
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"<{len(value)} bytes>"
     return f"<{type(value).__qualname__}>"
@@ -49,7 +81,7 @@ def plain(value: object, depth: int = 0) -> Any:
 
 def as_name(value: object) -> str:
     """A text for what may be a name, an action or a topic."""
-    return _cut(value if isinstance(value, str) else str(plain(value, MAX_DEPTH - 2)))
+    return _cut(value if isinstance(value, str) else str(plain(value, _Room(), MAX_DEPTH - 2)))
 
 
 def as_key(key: object) -> str:

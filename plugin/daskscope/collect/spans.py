@@ -57,8 +57,18 @@ class SpanReader:
         self._settled: dict[str, Followed] = {}
         self._turns: dict[str, deque[str]] = {"active": deque(), "settled": deque()}
         self._entries: deque[tuple[str | None, *Entry]] = deque()
-        self.behind = False
+        self._n_unseen = 0
+
+    @property
+    def waiting(self) -> Counter[str]:
+        """What the last read left for the next: `spans`, `metrics`."""
+        n_spans = max(len(self._tree.fresh) + len(self._tree.changed), self._n_unseen)
+        return Counter({"spans": n_spans, "metrics": len(self._entries)})
+
+    @property
+    def behind(self) -> bool:
         """Whether the last read left something for the next."""
+        return self.waiting.total() > 0
 
     def resend(self) -> None:
         """Take all that is still followed as changed: a message with snapshots was lost."""
@@ -92,7 +102,7 @@ class SpanReader:
             del self._settled[oldest]
             self._tree.let_go(oldest)
         told = [self._entries.popleft() for _ in range(min(METRICS_PER_READ, len(self._entries)))]
-        self.behind = bool(self._tree.fresh or self._tree.changed or self._entries or (last and n_unseen))
+        self._n_unseen = n_unseen if last else 0
         return snapshots, _columns(told)
 
     def _wake(self, followed: Followed) -> None:

@@ -14,6 +14,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from daskscope.agent import TOPIC as AGENT_TOPIC
+
 if TYPE_CHECKING:
     from distributed import Scheduler
 
@@ -66,8 +68,8 @@ class Topics:
         self._every = True
 
     def names(self) -> list[Any]:
-        """Every topic that there is."""
-        return list(self._known())
+        """Every topic that there is, but for our own: its memory is another (see `mailbox`)."""
+        return [name for name in self._known() if name != AGENT_TOPIC]
 
     def read(self, place: Place) -> Iterator[tuple[float, Any]]:
         """Time (epoch seconds of the scheduler) and message, oldest first, of what is new; whoever stops taking goes on
@@ -89,6 +91,11 @@ class Topics:
         """Whether nothing new is in the topic."""
         count, _ = self._find(place.topic) or (place.n_read, ())
         return place.n_read >= count
+
+    def n_unread(self, place: Place) -> int:
+        """How many messages of the topic are still to be read, or were dropped unread."""
+        count, _ = self._find(place.topic) or (place.n_read, ())
+        return max(count - place.n_read, 0)
 
     def latest(self, topic: Any) -> Iterator[tuple[float, Any]]:
         """What Dask still has of a topic, youngest first, read or not."""

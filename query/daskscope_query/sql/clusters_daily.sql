@@ -15,7 +15,7 @@ boots AS (
         s.cluster,
         s.boot,
         -- A newest message no newer than one of an earlier day came late and adds nothing.
-        greatest(max(s.thread_us) - coalesce(any_value(old.thread_us), 0), 0) AS thread_us,
+        greatest(max(s.thread_us)::HUGEINT - coalesce(any_value(old.thread_us), 0), 0) AS thread_us,
         CASE WHEN any_value(old.seq) IS NULL OR max(s.seq) > any_value(old.seq) THEN arg_max(s.action_us, s.seq) END AS new_us,
         CASE WHEN max(s.seq) > any_value(old.seq) THEN any_value(old.action_us) END AS old_us
     FROM samples s
@@ -23,7 +23,7 @@ boots AS (
     GROUP BY s.cluster, s.boot
 ),
 actions AS (
-    SELECT cluster, e.key AS action, sum(sign * e.value)::BIGINT AS us
+    SELECT cluster, e.key AS action, capped(sum(sign::HUGEINT * e.value)) AS us
     FROM (
         SELECT cluster, 1 AS sign, unnest(map_entries(new_us)) AS e FROM boots
         UNION ALL
@@ -36,7 +36,7 @@ spent AS (
     FROM actions
     GROUP BY cluster
 ),
-offered AS (SELECT cluster, sum(thread_us)::BIGINT AS thread_us FROM boots GROUP BY cluster),
+offered AS (SELECT cluster, capped(sum(thread_us)) AS thread_us FROM boots GROUP BY cluster),
 seen AS (
     SELECT
         cluster,

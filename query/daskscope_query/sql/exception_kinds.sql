@@ -1,6 +1,6 @@
 -- reads: exceptions
 -- One cluster's exceptions, alike ones together, most frequent first.
-SELECT coalesce(origin, 'user') AS origin, type, text, sum(count)::BIGINT AS count
+SELECT coalesce(origin, 'user') AS origin, type, text, capped(sum(count)) AS count
 FROM exceptions
 WHERE cluster = $cluster
 GROUP BY ALL

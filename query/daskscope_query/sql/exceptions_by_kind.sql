@@ -5,8 +5,8 @@ SELECT
     text,
     prefix,
     list(DISTINCT "user" ORDER BY "user") FILTER ("user" IS NOT NULL) AS users,
-    sum(n_clusters)::BIGINT AS n_clusters,
-    sum(count)::BIGINT AS count,
+    capped(sum(n_clusters)) AS n_clusters,
+    capped(sum(count)) AS count,
     min(day) AS first_day,
     max(day) AS last_day
 FROM exceptions_daily

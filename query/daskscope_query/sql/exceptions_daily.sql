@@ -14,7 +14,7 @@ SELECT
     text,
     prefix,
     count(DISTINCT cluster) AS n_clusters,
-    sum(count)::BIGINT AS count
+    capped(sum(count)) AS count
 FROM fresh
 LEFT JOIN users USING (cluster)
 GROUP BY "user", type, text, prefix

@@ -10,7 +10,7 @@ named AS (
 ),
 -- Dask forgets the state of a failed task with the task; its exception stays.
 failed AS (
-    SELECT boot, group_no AS no, sum(count)::BIGINT AS n_tasks_erred
+    SELECT boot, group_no AS no, capped(sum(count)) AS n_tasks_erred
     FROM exceptions
     WHERE cluster = $cluster
     GROUP BY boot, group_no

@@ -2,21 +2,21 @@
 -- A team's task prefixes by worker time; `user` narrows them. `n_clusters` counts a cluster on each of its days.
 WITH mine AS (SELECT * FROM prefixes_daily WHERE $user::VARCHAR IS NULL OR "user" = $user),
 actions AS (
-    SELECT prefix, e.key AS action, sum(e.value)::BIGINT AS us
+    SELECT prefix, e.key AS action, capped(sum(e.value)) AS us
     FROM (SELECT prefix, unnest(map_entries(action_us)) AS e FROM mine)
     GROUP BY ALL
 ),
 spent AS (
-    SELECT prefix, map_from_entries(list((action, us) ORDER BY action)) AS action_us, sum(us)::BIGINT AS us
+    SELECT prefix, map_from_entries(list((action, us) ORDER BY action)) AS action_us, capped(sum(us)) AS us
     FROM actions
     GROUP BY prefix
 ),
 made AS (
     SELECT
         prefix,
-        sum(n_clusters)::BIGINT AS n_clusters,
-        sum(n_tasks)::BIGINT AS n_tasks,
-        sum(nbytes)::BIGINT AS nbytes
+        capped(sum(n_clusters)) AS n_clusters,
+        capped(sum(n_tasks)) AS n_tasks,
+        capped(sum(nbytes)) AS nbytes
     FROM mine
     GROUP BY prefix
 )

@@ -13,7 +13,7 @@ grown AS (
     WHERE b.seq IS NULL OR g.seq > b.seq
 ),
 actions AS (
-    SELECT "user", prefix, e.key AS action, sum(sign * e.value)::BIGINT AS us
+    SELECT "user", prefix, e.key AS action, capped(sum(sign::HUGEINT * e.value)) AS us
     FROM (
         SELECT cluster, prefix, 1 AS sign, unnest(map_entries(action_us)) AS e FROM grown
         UNION ALL
@@ -32,8 +32,8 @@ made AS (
         "user",
         prefix,
         count(DISTINCT cluster) AS n_clusters,
-        sum(n_tasks - coalesce(old_n_tasks, 0))::BIGINT AS n_tasks,
-        sum(nbytes - coalesce(old_nbytes, 0))::BIGINT AS nbytes
+        capped(sum(n_tasks::HUGEINT - coalesce(old_n_tasks, 0))) AS n_tasks,
+        capped(sum(nbytes::HUGEINT - coalesce(old_nbytes, 0))) AS nbytes
     FROM grown
     LEFT JOIN users USING (cluster)
     GROUP BY "user", prefix

@@ -15,14 +15,14 @@ mine AS (
 ),
 made AS (
     SELECT
-        boot, span, count(*) AS n_groups, sum(n_tasks)::BIGINT AS n_tasks, sum(nbytes)::BIGINT AS nbytes
+        boot, span, count(*) AS n_groups, capped(sum(n_tasks)) AS n_tasks, capped(sum(nbytes)) AS nbytes
     FROM mine
     GROUP BY boot, span
 ),
 states AS (
     SELECT boot, span, map_from_entries(list((state, n) ORDER BY state)) AS states
     FROM (
-        SELECT boot, span, e.key AS state, sum(e.value)::BIGINT AS n
+        SELECT boot, span, e.key AS state, capped(sum(e.value)) AS n
         FROM (SELECT boot, span, unnest(map_entries(states)) AS e FROM mine)
         GROUP BY ALL
     )
@@ -31,14 +31,14 @@ states AS (
 spent AS (
     SELECT boot, span, map_from_entries(list((action, us) ORDER BY action)) AS action_us
     FROM (
-        SELECT boot, span, e.key AS action, sum(e.value)::BIGINT AS us
+        SELECT boot, span, e.key AS action, capped(sum(e.value)) AS us
         FROM (SELECT boot, span, unnest(map_entries(action_us)) AS e FROM mine)
         GROUP BY ALL
     )
     GROUP BY boot, span
 ),
 failed AS (
-    SELECT m.boot, m.span, sum(e.count)::BIGINT AS n_tasks_erred
+    SELECT m.boot, m.span, capped(sum(e.count)) AS n_tasks_erred
     FROM exceptions e
     JOIN mine m ON m.boot = e.boot AND m.no = e.group_no
     WHERE e.cluster = $cluster

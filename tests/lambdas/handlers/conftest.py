@@ -36,8 +36,7 @@ def world(adapters: LocalAdapters, env: LocalEnv, monkeypatch: pytest.MonkeyPatc
     importlib.import_module("daskscope_lambdas.handlers.compact")
     monkeypatch.setattr(wiring, "connect", lambda _env: adapters)
     monkeypatch.setattr(house, "read", lambda: env)
-    cached = [house.env, house.adapters, house.gate, reading.catalog, reading.depth]
-    cached += [reading.asker, reading.queries, reading.observed]
+    cached = [house.env, house.adapters, house.gate, reading.catalog, reading.asker, reading.codes]
     cached += [ingest._ingest, write._writer, sweep._sweeper]  # the functions' own caches
     for made in cached:
         made.cache_clear()

@@ -20,12 +20,14 @@ from daskscope.testing import (
     profile,
     span,
     tasks,
+    workers,
 )
 from daskscope.testing import event as happened
 from daskscope_lambdas.handlers import answering, api
 from daskscope_lambdas.ports import StoreError
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import Adapters
+from daskscope_query.lake import Lake
 from tests.lambdas.handlers.conftest import event
 
 Get = Callable[..., dict[str, Any]]
@@ -100,6 +102,25 @@ def test_a_computation_does_not_outlive_its_cluster(get: Get, token: Token, full
     assert computation["status"] == "unfinished"
 
 
+def test_a_cluster_keeps_nobody_when_it_has_ended(get: Get, token: Token, post: Callable[..., dict[str, Any]],
+                                                 drain: Callable[[], Any], clock: FakeClock):  # fmt: skip
+    post(message(members=[member(no=0, role="scheduler", joined_ms=START_MS), member(no=1)]))
+    drain()
+
+    def asked() -> tuple[Any, ...]:
+        lists = [
+            body(get(f"/api/v1/acme/clusters/1/{name}", token("read")))["items"] for name in ("members", "workers")
+        ]
+        record = body(get("/api/v1/acme/clusters/1", token("read")))
+        return [m["left"] for m in lists[0]], {w["status"] for w in lists[1]}, record["workers"], record["stopped"]
+
+    assert asked() == ([None, None], {"running"}, 2, None)
+    clock.advance(31)
+    # The second came when the message had been made, by its clock: nobody leaves before that.
+    stopped = "2026-11-21T08:00:00.000Z"
+    assert asked() == ([stopped, "2026-11-21T08:00:00.500Z"], {"left"}, 0, stopped)
+
+
 def test_lists_page(get: Get, token: Token, full: None):
     reader = token("read")
     first = body(get("/api/v1/acme/clusters/1/workers?limit=1", reader))
@@ -172,25 +193,29 @@ def test_what_was_observed_inside_a_cluster(get: Get, token: Token, full: None):
     assert found["samples"]["items"][0]["scheduler"]["cpu_pct"] == 0
     assert found["groups"]["items"][0]["name"] == "sum-1"
     assert found["spans"]["items"][0]["n_tasks"] == 4
-    assert asked("tasks?limit=2&cursor=2")["items"][0]["id"].endswith("-2")
+    assert asked(f"tasks?limit=2&cursor={asked('tasks?limit=2')['cursor']}")["items"][0]["id"].endswith("-2")
     assert asked("metrics?by=prefix")["items"][0]["span"] is None
     for narrowed in ("members?role=client", "deaths?expected=true", "logs?level=error", "logs?text=nowhere",
                      "logs?worker=tcp://x", "logs?role=nanny", "logs?since=2026-11-21T09:00:00Z", "logs?until=5",
-                     "tasks?group=other", "profile?prefix=other", "metrics?span=other", "events?topic=other",
+                     "tasks?group=other", "profile?prefix=other", "profile?since=2026-11-21T08:01:00Z",
+                 "profile?until=2026-11-21T08:00:00Z", "samples?worker=tcp://x", "metrics?span=other",
+                 "events?topic=other",
                      "exceptions?origin=dask"):  # fmt: skip
         assert asked(narrowed)["items"] == [], narrowed
     for kept in ("members?role=worker", "deaths?expected=false", "logs?level=WARNING", "logs?level=30",
                  "logs?text=MEMORY", "logs?worker=tcp://127.0.0.1:40001", "logs?role=worker", "logs?since=5",
                  "logs?since=2026-11-21T08:00:03&until=2026-11-21T09:00:03%2B01:00", "tasks?group=sum-1",
-                 "profile?prefix=sum&by=prefix", "events?topic=all", "exceptions?origin=user"):  # fmt: skip
+                 "logs?since=2026-11-21T09:00:03+01:00&until=2026-11-21 08:00:03.000 00", "logs?since=2026-11-21+08:00",
+                 "profile?prefix=sum&by=prefix", "profile?since=2026-11-21T08:00:59Z&until=2026-11-21T08:02:00Z",
+                 "samples?worker=tcp://127.0.0.1:40001", "events?topic=all", "exceptions?origin=user"):  # fmt: skip
         assert len(asked(kept)["items"]) >= 1, kept
 
 
 def test_log_lines_page_whole(get: Get, token: Token, full: None, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(answering, "PAGE_CHARS", 300)
-    seen, cursor = list[str](), "0"
+    seen, cursor = list[str](), ""
     while cursor is not None:
-        page = body(get(f"/api/v1/acme/clusters/1/tasks?limit=3&cursor={cursor}", token("read")))
+        page = body(get(f"/api/v1/acme/clusters/1/tasks?limit=3{cursor and '&cursor='}{cursor}", token("read")))
         seen += [item["id"].rpartition("-")[2] for item in page["items"]]
         cursor = page["cursor"]
     assert seen == [str(no) for no in range(5)]
@@ -216,12 +241,16 @@ def test_every_route_asks_who_reads_what(get: Get, token: Token, full: None, rou
     "target",
     ["clusters?limit=0", "clusters?limit=1001", "clusters?limit=0000000019999999",
      "clusters?limit=00000000" + "1" * 5000, "clusters/1/events?cursor=00000000" + "1" * 5000,
-     "clusters?limit=x", "clusters?since=soon", "clusters?since=-1",
+     "clusters?limit=x", "clusters/1/events?limit=20001", "clusters/1/events?cursor=1",
+     "clusters/1/events?cursor=1_2_", "clusters/1/events?cursor=1_999999999999999_1",
+     "clusters/1/events?cursor=1_1_999999999999999", "clusters/1/events?cursor=1_1_1_1",
+     "clusters?since=soon", "clusters?since=-1",
      "clusters?since=nan", "clusters/1/logs?level=loud",
      "clusters/1/logs?level=-1", "clusters/1/logs?since=yesterday", "clusters/1/logs?until=-1",
      "clusters/1/logs?since=0001-01-01T00:00:00%2B14:00", "clusters/1/logs?role=client",
      "clusters/1/members?role=nanny", "clusters/1/deaths?expected=maybe", "clusters/1/metrics?by=span",
-     "clusters/1/profile?by=x", "clusters/1/exceptions?origin=me", "exceptions?origin=me",
+     "clusters/1/profile?by=x", "clusters/1/profile?since=soon", "clusters/1/exceptions?origin=me",
+     "exceptions?origin=me",
      "clusters?status=dead", "clusters?cursor=nonsense", "clusters/1/events?cursor=-1"],
 )  # fmt: skip
 def test_a_parameter_that_is_not_of_its_form(get: Get, token: Token, full: None, target: str):
@@ -266,3 +295,75 @@ def test_our_own_fault(get: Get, token: Token, world: Adapters, monkeypatch: pyt
     reader = token("read")
     monkeypatch.setattr(type(world.clusters), "page", fail)
     assert refused(get("/api/v1/acme/clusters", reader)) == (500, "server-error")
+
+
+def many(seq: int, first: int, at_ms: int) -> wire.Message:
+    """Five of everything that is listed, those of a higher `seq` later."""
+    numbers = range(first, first + 5)
+    return message(
+        seq=seq, made_at_ms=at_ms,
+        workers=workers([f"tcp://{at_ms}:{no}" for no in numbers]),
+        groups=groups(*({"no": no, "name": f"g{no}", "computation": no, "span": f"s{no}"} for no in numbers)),
+        computations=[wire.Computation(no=no, start_ms=at_ms + no, stop_ms=at_ms + no) for no in numbers],
+        events=[happened(no=no, at_ms=at_ms + no, action=f"a{no}") for no in numbers],
+        exceptions=[exception(no=no, last_ms=at_ms + no, text=f"e{no}") for no in numbers],
+        members=[member(no=no, id=f"m{no}", joined_ms=at_ms - no) for no in numbers],
+        deaths=[death(no=no, at_ms=at_ms + no) for no in numbers],
+        logs=logs(*({"no": no, "at_ms": at_ms + no, "text": f"l{no}"} for no in numbers)),
+        spans=[span(id=f"s{no}", enqueued_ms=at_ms + no) for no in numbers],
+        metrics=metrics(*({"span": f"s{no}", "value": 1.0 + no, "prefix": f"p{no}"} for no in numbers)),
+        tasks=tasks(5, first_no=first, from_ms=at_ms - 50_000 * seq),
+        profiles=[profile(stack=[[0], [1], [2], [0, 1], [0, 2]], prefix=["sum"] * 5, count=[9 * seq + 5, 4, 3, 2, 1])],
+    )  # fmt: skip
+
+
+PAGED = (*(name for name in INSIDE if name != "samples"), "computations", "exceptions", "events")
+
+
+@pytest.mark.parametrize("target", [*(f"clusters/1/{name}?" for name in PAGED), "clusters/1/samples?", "exceptions?",
+                                    "clusters/1/metrics?by=prefix&", "clusters/1/logs?until=1&"])  # fmt: skip
+def test_a_list_does_not_move_under_its_reader(
+    get: Get, token: Token, post: Callable[..., dict[str, Any]], drain: Callable[[], dict[str, Any]], clock: FakeClock,
+    target: str,
+):  # fmt: skip
+    reader = token("read")
+    for n in range(4 if "samples" in target else 1):
+        post(many(n, 5 * n, START_MS + n))
+        clock.advance(1)
+    clock.advance(2)
+    drain()
+    whole = body(get(f"/api/v1/acme/{target}", reader))["items"]
+    seen, cursor = list[Any](), ""
+    while cursor is not None:
+        page = body(get(f"/api/v1/acme/{target}limit=2{cursor and '&cursor='}{cursor}", reader))
+        seen, cursor = seen + page["items"], page["cursor"]
+        clock.advance(1)
+        later = len(seen) + 10
+        if later < 30:
+            post(many(later, 5 * later, START_MS + 100 * later))
+            drain()
+    assert len(whole) >= 4
+    if "workers" in target:
+        whole = [item | {"status": "running"} for item in whole]
+        seen = [item | {"status": "running"} for item in seen]
+    assert seen == whole
+
+
+@pytest.mark.parametrize(("name", "asked"), [("members", [2, 2]), ("profile", [2, 1])])
+def test_what_stands_beside_a_list_is_asked_for_once(
+    get: Get, token: Token, full: None, monkeypatch: pytest.MonkeyPatch, name: str, asked: list[int]
+):
+    questions = list[str]()
+    ask = Lake.ask
+
+    def counted(self: Lake, query: str, **given: Any) -> Any:
+        questions.append(query)
+        return ask(self, query, **given)
+
+    monkeypatch.setattr(Lake, "ask", counted)
+    first = body(get(f"/api/v1/acme/clusters/1/{name}?limit=1", token("read")))
+    n_first = len(questions)
+    second = body(get(f"/api/v1/acme/clusters/1/{name}?limit=1&cursor={first['cursor']}", token("read")))
+    assert [n_first, len(questions) - n_first] == asked
+    beside = {"mismatches"} if name == "members" else {"total", "cut"}
+    assert (set(first) - set(second), set(second) - set(first)) == (beside, set())

@@ -27,7 +27,7 @@ def kept(posted: wire.Message) -> int:
     return sum(found.num_rows for _, found in rows)
 
 
-EDGES = st.sampled_from([0, 1, 20, START_MS, START_MS + 1, 2**31 - 1, 2**31, -(2**31), -1])
+EDGES = st.sampled_from([0, 1, 20, START_MS, START_MS + 1, 2**31 - 1, 2**31, -(2**31), -1, 2**53, 2**63 - 1])
 """Near what columns take, and some that they do not."""
 
 
@@ -149,6 +149,7 @@ def test_a_text_that_stands_once_does_not_fill_memory_in_many_rows(place: str) -
                                             processing=[""] * 600_000)]}),
         ("$.environments", {"environments": [wire.Environment(packages={str(n): "" for n in range(600_000)})]}),
         ("$.hardware", {"hardware": [wire.Hardware()] * 600_000}),
+        ("$.codes", {"codes": [wire.Code(hash="", text="")] * 600_000}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
@@ -160,8 +161,8 @@ def test_more_entries_than_a_message_may_have_are_refused_by_their_place(place: 
 
 def test_every_list_of_a_message_is_counted() -> None:
     """A part that came to the format and not to `entries` would be unbounded."""
-    counted = {"workers", "groups", "computations", "exceptions", "events", "members", "environments", "hardware",
-               "deaths", "spans", "metrics", "tasks", "logs", "profiles"}  # fmt: skip
-    apart = {"codes", "identity", "itself", "totals", "lost"}
+    counted = {"workers", "groups", "computations", "codes", "exceptions", "events", "members", "environments",
+               "hardware", "deaths", "spans", "metrics", "tasks", "logs", "profiles"}  # fmt: skip
+    apart = {"identity", "itself", "totals", "lost"}
     scalars = {"v", "cluster", "boot", "seq", "made_at_ms", "uptime_us", "next_s", "phase", "reason"}
     assert set(wire.Message.__slots__) == counted | apart | scalars

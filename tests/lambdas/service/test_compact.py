@@ -18,7 +18,7 @@ from daskscope_lambdas.ports import Conflict, Missing, ObjectStore, StoreError
 from daskscope_lambdas.service import compact
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.testing import FakeClock
-from daskscope_query import layout
+from daskscope_query import lake, layout
 from daskscope_query.lake import Answer, Lake
 from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, MemorySeals, envelope
 
@@ -410,3 +410,35 @@ def test_roll_ups_hold_what_a_day_added(rig: LakeRig, clock: FakeClock) -> None:
     assert [row["n_tasks"] for row in rollup("prefixes_daily", "acme", TOMORROW)] == [8]
     assert [row["count"] for row in rollup("exceptions_daily", "globex", DAY)] == [12]
     assert rollup("exceptions_daily", "globex", TOMORROW) == []
+
+
+def overflowing(monkeypatch: pytest.MonkeyPatch, account: str) -> None:
+    """The roll-up of prefixes cannot be made for one account."""
+    known = lake._query
+    odd = "IF(CAST(IF($account = '{}', 'x', '1') AS INTEGER) = 1, $account, '') AS account"
+
+    def query(name: str) -> Any:
+        found = known(name)
+        if name != "prefixes_daily":
+            return found
+        return lake._Query(found.sql.replace("$account AS account", odd.format(account)), found.reads)
+
+    monkeypatch.setattr(lake, "_query", query)
+
+
+def test_a_rollup_that_cannot_be_made_keeps_no_day_open_and_loses_nothing(
+    rig: LakeRig, clock: FakeClock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.write(envelope(groups=groups({"no": 0})), envelope("globex", 9, cluster=OTHER, groups=groups({"no": 0})))
+    before = {name: rig.records("prefixes", account=name) for name in ("acme", "globex")}
+    clock.at = OVER
+    with monkeypatch.context() as patched:
+        overflowing(patched, "acme")
+        assert compactor(rig, clock).run() == [DAY]
+        assert "prefixes_daily of acme on 2026-11-21 cannot be made" in caplog.text
+        assert rig.records("prefixes", account="globex") == before["globex"]
+        told = rig.ask("prefixes")
+        assert (told.records(), told.skipped) == ([], [layout.unmade_key("prefixes_daily", "acme", DAY)])
+        assert len(rig.records("groups", cluster=CLUSTER)) == 1
+    assert rig.ask("prefixes").skipped == []
+    assert rig.records("prefixes") == before["acme"] != []

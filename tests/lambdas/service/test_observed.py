@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from daskscope import wire
 from daskscope.testing import (
     CLUSTER,
+    INTERVAL_MS,
     START_MS,
     boot_at,
     death,
@@ -25,6 +27,7 @@ from daskscope.testing import (
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.found import Asker, Found
 from daskscope_lambdas.service.observed import Observed
+from daskscope_lambdas.testing import FakeClock
 from tests.query.lake_rig import DAY_S, START, LakeRig, envelope
 
 BOOT = boot_at(START_MS)
@@ -33,8 +36,8 @@ ROW = ClusterRow(account="acme", id=1, uuid=CLUSTER, started_at=START, first_rec
 
 
 @pytest.fixture
-def observed(rig: LakeRig) -> Observed:
-    return Observed(Asker(str(rig.root), rig.seals))
+def observed(rig: LakeRig, clock: FakeClock) -> Observed:
+    return Observed(Asker(str(rig.root), rig.seals), clock)
 
 
 def at(ms: int) -> datetime:
@@ -83,7 +86,7 @@ def test_members_with_what_differs_from_the_scheduler(rig: LakeRig, observed: Ob
     }  # fmt: skip
     assert column(observed.members(ROW, 1, 2), "id") == [B]
     assert column(observed.members(ROW, 10, 0, "client"), "id") == ["Client-1", "Client-2"]
-    assert observed.mismatches(ROW) == [
+    assert observed.members(ROW, 10, 0).more["mismatches"] == [
         {"package": "numpy", "scheduler": "2.1.0", "others": [
             {"role": "worker", "version": "1.26.4", "n": 2}, {"role": "client", "version": None, "n": 1},
         ]},
@@ -91,33 +94,20 @@ def test_members_with_what_differs_from_the_scheduler(rig: LakeRig, observed: Ob
     ]  # fmt: skip
 
 
+def test_who_is_there_at_the_end_leaves_then(rig: LakeRig, observed: Observed) -> None:
+    rig.write(envelope(members=[
+        member(no=0), member(no=1, joined_ms=START_MS + 600, left_ms=START_MS + 700),
+        member(no=2, joined_ms=START_MS + 9_000),
+    ]))  # fmt: skip
+    ended = replace(ROW, phase="closed", made_at=START + 5, last_received_at=START + 6)
+    assert column(observed.members(ended, 10, 0), "left") == [at(5_000), at(700), at(9_000)]
+    assert column(observed.members(ROW, 10, 0), "left") == [None, at(700), None]
+
+
 def test_no_scheduler_no_mismatch(rig: LakeRig, observed: Observed) -> None:
     rig.write(envelope(members=[member(environment=0)], environments=SOFTWARE))
-    assert observed.mismatches(ROW) == []
+    assert observed.members(ROW, 10, 0).more["mismatches"] == []
     assert column(observed.members(ROW, 10, 0), "mismatched") == [{}]
-
-
-def test_a_death_has_the_last_ten_lines_of_its_worker_and_nanny(rig: LakeRig, observed: Observed) -> None:
-    lines = [{"no": no, "at_ms": START_MS + no, "text": f"line {no}", "role": "nanny" if no % 2 else "worker"}
-             for no in range(14)]  # fmt: skip
-    lines += [
-        {"no": 20, "at_ms": START_MS + 14_000, "text": "restarting", "role": "nanny"},
-        {"no": 21, "at_ms": START_MS + 14_001, "text": "too late"},
-        {"no": 22, "worker": B, "text": "of another"},
-        {"no": 23, "worker": None, "role": "scheduler", "text": "of the scheduler"},
-    ]
-    rig.write(envelope(deaths=[death(), death(no=1, at_ms=START_MS + 9_000, worker="tcp://x", expected=True)],
-                       logs=logs(*lines)))  # fmt: skip
-    asked, died = observed.deaths(ROW, 10, 0).rows
-    assert (asked["worker"], asked["expected"], asked["logs"]) == ("tcp://x", True, [])
-    assert (died["reason"], died["memory_slope"], died["processing"]) == ("nanny-memory", 80_000_000, ["clean-1"])
-    assert [line["text"] for line in died["logs"]] == [f"line {no}" for no in range(5, 14)] + ["restarting"]
-    assert died["logs"][-1] == {
-        "time": at(14_000), "level": "warning", "logger": "distributed.worker.memory", "role": "nanny",
-        "text": "restarting", "dropped": 0,
-    }  # fmt: skip
-    assert column(observed.deaths(ROW, 10, 0, True), "id") == [f"{BOOT}-1"]
-    assert column(observed.deaths(ROW, 10, 1), "id") == [f"{BOOT}-0"]
 
 
 LINES = logs(
@@ -211,6 +201,13 @@ def test_metrics_by_span_and_summed_by_prefix(rig: LakeRig, observed: Observed) 
     assert set(summed[0]) == {"span", "context", "prefix", "activity", "unit", "value"}
 
 
+def test_metrics_without_a_unit_come_last(rig: LakeRig, observed: Observed) -> None:
+    rates = {"span": None, "context": "transfer-bandwidth", "prefix": "", "activity": "", "unit": "", "value": 9e9}
+    rig.write(envelope(metrics=metrics(rates, {}, {"unit": "bytes"})))
+    for by_prefix in (False, True):
+        assert column(observed.metrics(ROW, 10, 0, None, by_prefix), "unit") == ["bytes", "seconds", ""]
+
+
 def test_tasks_of_all_groups_and_of_one(rig: LakeRig, observed: Observed) -> None:
     rig.write(
         envelope(
@@ -242,20 +239,37 @@ def test_a_profile_is_summed_over_workers_and_time(rig: LakeRig, observed: Obser
     assert [(row["prefix"], row["count"]) for row in apart] == [("read", 100), ("sum", 32), ("sum", 11)]
     assert [row["count"] for row in observed.profile(ROW, 10, 0, "sum", False).rows] == [32, 11]
     assert [row["count"] for row in observed.profile(ROW, 1, 1, None, False).rows] == [32]
-    assert observed.profile_totals(ROW, None) == {
+    assert observed.profile(ROW, 10, 0, None, False).more == {
         "total": {"count": 143, "seconds": 2.44}, "cut": {"count": 4, "seconds": 0.04},
     }  # fmt: skip
-    assert observed.profile_totals(ROW, "read")["total"] == {"count": 100, "seconds": 2.0}
+    assert observed.profile(ROW, 10, 0, "read", False).more["total"] == {"count": 100, "seconds": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "counts"),
+    [
+        (None, at(60_000), [30, 10]), (at(60_000), None, [3, 1]), (at(59_999), at(60_001), [33, 11]),
+        (at(120_000), None, []), (None, at(0), []),
+    ],
+)  # fmt: skip
+def test_a_profile_of_some_intervals(rig: LakeRig, observed: Observed, since: datetime | None, until: datetime | None,
+                                     counts: list[int]) -> None:  # fmt: skip
+    later = profile(from_ms=START_MS + 60_000, to_ms=START_MS + 120_000, count=[3, 1], cut=5)
+    rig.write(envelope(profiles=[profile()]), envelope(seq=1, profiles=[later]))
+    assert column(observed.profile(ROW, 10, 0, None, False, since, until), "count") == counts
+    totals = observed.profile(ROW, 10, 0, None, False, since, until).more
+    assert (totals["total"]["count"], totals["cut"]["count"]) == (sum(counts), 5 if 3 in counts or 33 in counts else 0)
 
 
 def test_samples_in_the_units_of_the_api(rig: LakeRig, observed: Observed) -> None:
     totals = wire.Totals(
         n_workers=2, memory_bytes=10, managed_bytes=4, no_worker=3, action_us={"compute": 5}, desired_workers=7,
-        adaptive_maximum=9, n_workers_lost=1, scheduler_cpu_pct=12, scheduler_memory_bytes=300, scheduler_loop_ms=25,
+        adaptive_maximum=9, idle_since_ms=START_MS - 500, n_workers_lost=1, scheduler_cpu_pct=12,
+        scheduler_memory_bytes=300, scheduler_loop_ms=25,
     )  # fmt: skip
     posted = workers([A, B], net_read_kib_s=[1, 2], loop_interval_ms=[20, 40], gpu_pct=[5, 6], gpu_memory_mib=[1, 1])
-    rig.write(envelope(totals=totals, workers=posted, itself=wire.Itself(cpu_us=2_000_000, slowest_us=300, n_bytes=9),
-                       lost={"buffer": 2}))  # fmt: skip
+    itself = wire.Itself(cpu_us=2_000_000, slowest_us=300, n_bytes=9, n_failed_tries=4)
+    rig.write(envelope(totals=totals, workers=posted, itself=itself, lost={"buffer": 2}))
     (sample,) = observed.samples(ROW).rows
     assert (sample["time"], sample["workers"], sample["memory"], sample["unmanaged"]) == (at(0), 2, 10, 6)
     assert (sample["tasks"]["no-worker"], sample["seconds"]) == (3, {"compute": 5e-6})
@@ -264,8 +278,37 @@ def test_samples_in_the_units_of_the_api(rig: LakeRig, observed: Observed) -> No
     assert (sample["adaptive_minimum"], sample["adaptive_maximum"], sample["workers_lost"]) == (None, 9, 1)
     assert sample["scheduler"] == {"cpu_pct": 12, "memory": 300, "loop_interval": 0.025}
     assert sample["itself"] == {"cpu_seconds": 2.0, "slowest_seconds": 0.0003, "messages": 0, "bytes": 9,
-                                "lost": {"buffer": 2}}  # fmt: skip
+                                "failed_tries": 4, "lost": {"buffer": 2}}  # fmt: skip
+    assert sample["idle_since"] == at(-500)
     json.dumps(sample, default=datetime.isoformat)
+
+
+def test_a_worker_over_time(rig: LakeRig, observed: Observed) -> None:
+    posted = [
+        workers(
+            [A, B],
+            memory_mib=[n, 7],
+            managed_mib=[2, 0],
+            in_memory=[n, 0],
+            net_read_kib_s=[3, 0],
+            loop_interval_ms=[25, 20],
+            status=["paused" if n else "running", "running"],
+        )
+        for n in range(1_200)
+    ]
+    rig.write(*(envelope(seq=n, workers=each) for n, each in enumerate(posted[:3])))
+    found = observed.worker_samples(ROW, A).rows
+    assert [(row["time"], row["memory"], row["in_memory"]) for row in found] == [
+        (at(n * INTERVAL_MS), n << 20, n) for n in range(3)
+    ]  # fmt: skip
+    newest = found[2]
+    assert (newest["status"], newest["managed"], newest["unmanaged"]) == ("paused", 2 << 20, 0)
+    assert (newest["net_read"], newest["loop_interval"], newest["gpu_memory"]) == (3 * 1024, 0.025, None)
+    rig.write(*(envelope(seq=n + 3, workers=each) for n, each in enumerate(posted[3:])))
+    found = observed.worker_samples(ROW, A).rows
+    assert 300 < len(found) <= 600
+    assert found[-1]["memory"] == 1_199 << 20
+    assert column(observed.worker_samples(ROW, "tcp://x"), "time") == []
 
 
 def test_what_was_sent_again_on_another_day_counts_once(rig: LakeRig, observed: Observed) -> None:

@@ -45,6 +45,7 @@ def test_computations_with_their_groups_sums_and_code(rig: LakeRig, queries: Que
                 wire.Computation(no=1, start_ms=START_MS + 5),
                 wire.Computation(no=2, start_ms=START_MS + 6, stop_ms=START_MS + 8),
                 wire.Computation(no=3, start_ms=START_MS + 7, stop_ms=START_MS + 8),
+                wire.Computation(no=4, start_ms=START_MS + 8, stop_ms=START_MS + 9),
             ],
             groups=groups(
                 {"no": 0, "name": "read", "states": {"released": 4}, "action_us": {"disk-read": 500_000}},
@@ -58,9 +59,10 @@ def test_computations_with_their_groups_sums_and_code(rig: LakeRig, queries: Que
     )
     found = queries.computations(row(), 100, 0)
     assert [(c["id"], c["status"]) for c in found.rows] == [
-        (f"{BOOT}-3", "erred"), (f"{BOOT}-2", "erred"), (f"{BOOT}-1", "running"), (f"{BOOT}-0", "finished"),
+        (f"{BOOT}-4", "unknown"), (f"{BOOT}-3", "erred"), (f"{BOOT}-2", "erred"), (f"{BOOT}-1", "running"),
+        (f"{BOOT}-0", "finished"),
     ]  # fmt: skip
-    first = found.rows[3]
+    first = found.rows[4]
     assert (first["start"], first["stop"], first["cluster_id"]) == (at(0), at(9), 1)
     assert [frame["code"] for frame in first["code"]] == ["a" * 32, "b" * 32]
     assert (first["n_tasks"], first["bytes"]) == (10, 8_000)
@@ -72,7 +74,7 @@ def test_computations_with_their_groups_sums_and_code(rig: LakeRig, queries: Que
         "span",
     }  # fmt: skip
     assert (found.skipped, found.as_of) == ([], at(0))
-    assert [c["id"] for c in queries.computations(row(), 1, 1).rows] == [f"{BOOT}-2"]
+    assert [c["id"] for c in queries.computations(row(), 1, 2).rows] == [f"{BOOT}-2"]
     assert [g["name"] for g in queries.groups(row()).rows if g["computation"] is None] == ["scattered"]
     json.dumps(found.rows, default=datetime.isoformat)
 
@@ -131,7 +133,8 @@ def test_events_and_workers_and_samples(rig: LakeRig, queries: Queries) -> None:
     assert oldest["scheduler_id"] == "Scheduler-5e0cb1a9-4f7d-4c2e-9ab8-3d6f12e7c5d0"
     stays, left = queries.workers(row()).rows
     assert (stays["status"], stays["memory"], stays["peak_memory"]) == ("running", 1 << 20, 512 << 20)
-    assert (left["status"], left["last"]) == ("left", at(0))
+    assert (left["status"], left["last"], left["in_memory"]) == ("left", at(0), 10)
+    assert {w["status"] for w in queries.workers(row(phase="closed")).rows} == {"left"}
     assert [s["n_workers"] for s in queries.samples(row()).rows] == [2, 2]
     assert [w["address"] for w in queries.workers(row()).part(1, 1).rows] == ["tcp://127.0.0.1:40002"]
 

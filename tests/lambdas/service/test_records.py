@@ -74,6 +74,20 @@ def test_a_lost_cluster_stopped_at_its_last_sign_of_life():
     assert (record["status"], record["stopped"]) == ("lost", "1970-01-01T00:33:19.500Z")
 
 
+@pytest.mark.parametrize(("phase", "now"), [("closed", 2000.0), ("running", 9999.0)])
+def test_a_cluster_that_has_ended_has_nobody_now_but_its_peaks(phase: str, now: float):
+    fields = "n_workers n_threads n_clients memory_bytes managed_bytes spilled_bytes memory_limit_bytes"
+    present = dict.fromkeys(fields.split(), 5)
+    kept = {"peak_memory_bytes": 7, "peak_workers": 7, "n_workers_lost": 7, "held_bytes": 7, "processing": 7}
+    row = dataclasses.replace(ROW, phase=phase, totals=present | kept)
+    record, before = cluster(row, now), cluster(dataclasses.replace(row, phase="running"), 2000.0)
+    names = ("workers", "threads", "clients", "memory", "managed", "spilled", "memory_limit")
+    assert [before[name] for name in names] == [5] * 7
+    assert [record[name] for name in (*names, "unmanaged")] == [0] * 8
+    assert [record[name] for name in ("peak_memory", "peak_workers", "workers_lost", "held_bytes")] == [7] * 4
+    assert record["tasks"]["processing"] == 7
+
+
 def test_messages_out_of_a_spool_do_not_make_a_cluster_younger():
     assert last_sign_at(dataclasses.replace(ROW, made_at=1200.0)) == 1200.0
     assert last_sign_at(dataclasses.replace(ROW, made_at=5000.0)) == 2000.0, "a scheduler's clock that is ahead"

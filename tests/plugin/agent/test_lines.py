@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import threading
+import weakref
 from typing import Any
 
 import pytest
@@ -13,14 +14,13 @@ import pytest
 from daskscope.agent import lines as module
 from daskscope.agent.lines import (
     BURST,
-    MAX_TEXT,
     PRICE_CHARACTERS,
     RATE_PER_S,
     TAKE_CHARACTERS,
     TAKE_LINES,
     Lines,
-    text_of,
 )  # fmt: skip
+from daskscope.agent.texts import MAX_TEXT, text_of
 
 
 class Clock:
@@ -286,15 +286,22 @@ def test_a_record_that_is_none_is_counted_and_raises_nothing(lines: Lines, more:
     assert [(line[3], line[4]) for line in lines.take()[0]] == [("next", 1)]
 
 
-def test_dask_s_line_for_a_failed_task_is_left_out_for_it_shows_the_task_s_arguments() -> None:
-    lines = Lines(lambda _: None)
-    told = "Compute Failed\nKey:       %s\nargs:      %s\n"
-    lines.hear(logging.LogRecord("distributed.worker", logging.ERROR, "worker.py", 1, told, ("x-1", "secret"), None))
-    lines.hear(logging.LogRecord("distributed.worker", logging.ERROR, "worker.py", 1, "Compute Failed", (), None))
-    lines.hear(logging.LogRecord("mine", logging.ERROR, "mine.py", 1, told, ("x-1", "own words"), None))
-    taken, dropped = lines.take()
-    assert [(name, text.partition("\n")[0]) for _, _, name, text, _ in taken] == [
-        ("distributed.worker", "Compute Failed"),
-        ("mine", "Compute Failed"),
-    ]
-    assert dropped == 0
+def test_a_text_that_is_the_user_s_code_is_made_once_for_all_who_hear_it() -> None:
+    asked: list[int] = []
+
+    class Counted:
+        def __str__(self) -> str:
+            asked.append(1)
+            return "text"
+
+    first, second = Lines(lambda _: None), Lines(lambda _: None)
+    made = record("%s", Counted())
+    first.hear(made)
+    second.hear(made)
+    assert [lines.take()[0][0][3] for lines in (first, second)] == ["text", "text"]
+    assert len(asked) == 1
+    first.hear(record("%s", Counted()))
+    assert len(asked) == 2
+    there = weakref.ref(made)
+    del made
+    assert there() is None, "a record is not kept: it may hold frames, and they the user's data"

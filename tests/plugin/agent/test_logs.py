@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import time
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -90,6 +91,72 @@ async def test_lower_levels_wait_for_each_other(monkeypatch: pytest.MonkeyPatch)
         log.warning("now")
         await asyncio.sleep(0)
         assert way.texts == [*map(str, range(10)), "now"]
+
+
+async def test_in_a_storm_one_goes_at_once_and_others_together_the_longer_the_more_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    way = Way()
+    asked: list[float] = []
+    now_s = 1_000.0
+    loop = way.route.loop
+    monkeypatch.setattr(loop, "time", lambda: now_s)
+    monkeypatch.setattr(loop, "call_later", lambda delay_s, call: asked.append(delay_s))
+    with joined(way) as listener:
+        for n in range(20):
+            log.warning("%d", n)
+            await asyncio.sleep(0)
+        assert way.texts == ["0"]
+        assert asked == [logs.PAUSE_S], "asked for once"
+        listener.flush()
+        assert way.texts == [*map(str, range(20))]
+        for pause_s in (0.5, 1.0, 2.0, 2.0):
+            listener.lose({"lines": [], "dropped": 7})
+            log.warning("next")
+            await asyncio.sleep(0)
+            asked.clear()
+            listener.flush()
+            log.warning("more")
+            await asyncio.sleep(0)
+            assert asked == [pause_s], "some were dropped: it takes longer"
+        asked.clear()
+        listener.flush()
+        log.warning("calm")
+        await asyncio.sleep(0)
+        assert asked == [logs.PAUSE_S]
+        listener.flush()
+        now_s += logs.PAUSE_S
+        log.warning("at once again")
+        await asyncio.sleep(0)
+        assert way.texts[-1] == "at once again"
+    assert max(len(payload["lines"]) for payload in way.payloads) == 19
+
+
+async def test_lines_are_dated_by_the_scheduler_s_clock() -> None:
+    way = Way()
+    way.route.delay_s = lambda: -3600.0
+    with joined(way):
+        before_ms = time.time() * 1e3
+        log.warning("from an hour ahead")
+        after_ms = time.time() * 1e3
+    ((at_ms, *_),) = way.payloads[0]["lines"]
+    assert before_ms - 1 <= at_ms + 3_600_000 <= after_ms + 1
+
+
+async def test_a_clock_that_cannot_be_told_loses_a_line_and_says_so() -> None:
+    way = Way()
+
+    def fail() -> float:
+        raise AttributeError("scheduler_delay")
+
+    way.route.delay_s = fail
+    with joined(way) as listener:
+        log.warning("lost")
+        listener.flush()
+        way.route.delay_s = lambda: 0.0
+        log.warning("next")
+        listener.flush()
+    assert (way.texts, way.n_dropped) == (["next"], 1)
 
 
 async def test_lines_come_from_any_thread() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,41 @@ async def test_a_worker_greets_and_sends_its_lines(cluster: Cluster) -> None:
     assert hello == {"kind": "hello", "python_path": sys.executable, "from": "worker", "worker": worker.address}
     assert texts(cluster) == ["from a task"]
     assert said(cluster, "logs")[0]["worker"] == worker.address
+
+
+class Ahead(Worker):
+    """Its clock is an hour ahead, whatever heartbeats measure."""
+
+    scheduler_delay = -3600.0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "scheduler_delay":
+            super().__setattr__(name, value)
+
+
+async def test_a_worker_s_lines_are_dated_by_the_scheduler_s_clock(cluster: Cluster) -> None:
+    async with Ahead(cluster.scheduler.address, nthreads=1, dashboard=False) as worker:
+        await worker.plugin_add(worker_agent(), name=NAME)
+        before_ms = time.time() * 1e3
+        logging.getLogger("mine").warning("by its own clock an hour later")
+        await until(lambda: texts(cluster))
+    ((at_ms, *_),) = said(cluster, "logs")[0]["lines"]
+    assert before_ms - 1 <= at_ms + 3_600_000 <= time.time() * 1e3 + 1
+
+
+async def test_a_second_agent_on_a_nanny_goes_on_where_the_first_ends(cluster: Cluster) -> None:
+    nanny = await nanny_of(cluster)
+    try:
+        for n in range(2):
+            logging.getLogger("distributed.nanny").warning("before %d", n)
+            await nanny.plugin_add(NannyAgent(cluster="c", level=30), name=NAME)
+        logging.getLogger("mine").warning("after")
+        await until(lambda: len(texts(cluster)) == 3)
+        assert {payload["worker"] for payload in said(cluster, "logs")} == {nanny.worker_address}
+    finally:
+        await nanny.close()
+    assert texts(cluster) == ["before 0", "before 1", "after"]
+    assert "c" not in listeners()
 
 
 async def test_hardware_goes_with_the_greeting(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,7 +136,7 @@ def test_latest_of_none(serve: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "code"), [(400, 1), (401, 3), (403, 3), (404, 4), (500, 1)]
+    ("status", "code"), [(400, 2), (401, 3), (403, 3), (404, 4), (500, 1)]
 )  # fmt: skip
 def test_an_error_is_one_message_and_its_exit_code(serve: Any, status: int, code: int) -> None:
     serve(lambda *_: error(status, "code", "What, why."))

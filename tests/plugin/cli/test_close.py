@@ -69,8 +69,16 @@ def test_whatever_is_no_yes_closes_nothing(serve: Any, typed: str) -> None:
 
 def test_latest_is_the_cluster_that_started_last(serve: Any) -> None:
     server = serve()
-    assert run("latest", "--yes").exit_code == 0
+    assert run("latest", typed="y\n").exit_code == 0
     assert asked_to_close(server) == ["/api/v1/acme/clusters/12/close"]
+
+
+def test_the_latest_is_not_closed_unseen(serve: Any) -> None:
+    server = serve()
+    result = run("latest", "--yes")
+    assert result.exit_code == 2
+    assert "name it by its number" in result.stderr
+    assert server.asked == []
 
 
 def test_account_and_server_can_be_named(serve: Any) -> None:
@@ -80,7 +88,7 @@ def test_account_and_server_can_be_named(serve: Any) -> None:
     assert configured.asked == []
 
 
-@pytest.mark.parametrize(("status", "code"), [(401, 3), (403, 3), (404, 4), (409, 1)])
+@pytest.mark.parametrize(("status", "code"), [(400, 2), (401, 3), (403, 3), (404, 4), (409, 1)])
 def test_a_refusal_is_one_line(serve: Any, status: int, code: int) -> None:
     serve(lambda *_: error(status, "code", "What, why."))
     result = run("12", "--yes")

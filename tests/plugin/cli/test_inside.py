@@ -24,14 +24,20 @@ ITEMS: dict[str, list[dict[str, Any]]] = {
     "deaths": [{"time": "2026-11-21T08:00:02.500Z", "worker": "tcp://w", "expected": False, "reason": "nanny-memory"}],
     "logs": LINES,
     "spans": [{"name": ["etl", "clean"], "n_tasks": 4}],
+    "groups": [{"name": "sum-1", "n_tasks": 4}],
+    "metrics": [{"span": None, "activity": "thread-cpu", "unit": "seconds", "value": 4.0}],
+    "tasks": [{"group": "sum-1", "duration": 0.5}],
+    "samples": [{"time": "2026-11-21T08:00:02.500Z", "workers": 2}],
     "profile": [{"prefix": None, "stack": ["main (job.py:1)"], "count": 40, "seconds": 0.4}],
 }
+MISMATCHES = [{"package": "numpy", "scheduler": "2.1.0", "others": [{"role": "worker", "version": "1.26.4", "n": 1}]}]
 SUMS = {"total": {"count": 4_000, "seconds": 1_040.0}, "cut": {"count": 7, "seconds": 2.5}}
 
 
 def api(path: str, query: dict[str, str]) -> Answer:
     what = path.rpartition("/")[2]
-    return 200, {"items": ITEMS[what], "cursor": None, **(SUMS if what == "profile" else {})}
+    more = {"profile": SUMS, "members": {"mismatches": MISMATCHES}}.get(what, {})
+    return 200, {"items": ITEMS[what], "cursor": None, **more}
 
 
 @pytest.fixture
@@ -58,17 +64,27 @@ def run(*arguments: str) -> Result:
         (["logs", "12", "--level", "ERROR", "--text", "boom", "--worker", "tcp://w", "--role", "nanny", "--since", "1h",
           "--until", "1m"],
          {"level": "error", "text": "boom", "worker": "tcp://w", "role": "nanny", "since": "3600", "until": "60"}),
+        (["logs", "12", "--since", "2026-11-21T08:00Z", "--until", "1h"],
+         {"since": "2026-11-21T08:00:00Z", "until": "3600"}),
         (["spans", "12"], {}),
+        (["groups", "12"], {}),
+        (["metrics", "12", "--span", "a"], {"span": "a"}),
+        (["metrics", "12", "--by", "prefix"], {"by": "prefix"}),
+        (["tasks", "12", "--group", "sum-1"], {"group": "sum-1"}),
+        (["samples", "12"], {}),
+        (["samples", "12", "--worker", "tcp://w"], {"worker": "tcp://w"}),
+        (["profile", "12", "--since", "2026-11-21 08:00", "--until", "1m"],
+         {"since": "2026-11-21T08:00:00Z", "until": "60"}),
         (["profile", "12", "--prefix", "sum", "--by", "prefix"], {"prefix": "sum", "by": "prefix"}),
     ],
 )  # fmt: skip
 def test_options_reach_the_server(server: ApiServer, arguments: list[str], query: dict[str, str]) -> None:
     result = run(*arguments)
     assert result.exit_code == 0, result.output
-    assert server.asked[0][:2] == (f"/api/v1/acme/clusters/12/{arguments[0]}", {**query, "limit": "1000"})
+    assert server.asked[0][:2] == (f"/api/v1/acme/clusters/12/{arguments[0]}", {**query, "limit": "20000"})
 
 
-@pytest.mark.parametrize("command", ["members", "workers", "deaths", "logs", "spans", "profile"])
+@pytest.mark.parametrize("command", sorted(ITEMS.keys() - {"clusters"}))
 def test_each_takes_the_latest_and_prints_json(server: ApiServer, command: str) -> None:
     result = run(command, "latest", "--json")
     assert json.loads(result.stdout) == ITEMS[command]
@@ -88,7 +104,9 @@ def test_deaths_and_members_are_tables(server: ApiServer) -> None:
     head, row = run("deaths", "12").stdout.splitlines()
     assert head.split()[:5] == ["time", "worker", "name", "expected", "reason"]
     assert "nanny-memory" in row
-    assert "numpy=1.26.4, 2.1.0" in run("members", "12").stdout
+    members = run("members", "12").stdout
+    assert "numpy=1.26.4, 2.1.0" in members
+    assert members.splitlines()[-1] == "numpy differs: scheduler 2.1.0, worker 1.26.4 (1)"
 
 
 def test_a_profile_says_how_much_it_shows_and_goes_to_speedscope(server: ApiServer, tmp_path: Path) -> None:
@@ -97,6 +115,14 @@ def test_a_profile_says_how_much_it_shows_and_goes_to_speedscope(server: ApiServ
     assert result.stdout.splitlines()[-1] == "0.4 of 1,040.0 s; 2.5 s more in rare stacks that were left out"
     assert json.loads(path.read_text())["profiles"][0]["weights"] == [0.4]
     assert str(path) in result.stderr
+
+
+def test_a_file_that_cannot_be_written_is_one_line(server: ApiServer, tmp_path: Path) -> None:
+    result = run("profile", "12", "--speedscope", str(tmp_path / "no" / "such" / "x.json"))
+    assert (result.exit_code, result.stdout) == (1, "")
+    (line,) = result.stderr.splitlines()
+    assert "x.json" in line
+    assert "No such file or directory" in line
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import dask
 import pytest
 import pytest_asyncio
 from distributed import LocalCluster, Worker, get_worker
+from distributed.core import Server
 
 from daskscope.agent import NAME, TOPIC
 from daskscope.collect import agents as module
+from daskscope.collect import calls
 from daskscope.collect.agents import RUNNING, Agents
 from daskscope.collect.logs import LogReader
 from tests.plugin.rig import Cluster, running, settings, until
@@ -101,7 +105,7 @@ async def test_a_worker_that_is_killed_has_said_its_last_words(empty: Cluster, t
         (worker,) = empty.scheduler.workers
         watched.agents.look()
         assert await answered(watched, worker) == RUNNING
-        await until(lambda: not watched.agents._calls)
+        await until(lambda: not watched.agents._calls.running)
         await empty.client.submit(say_and_die())
         await until(lambda: worker not in empty.scheduler.workers)
         assert ("worker", worker, "last words", 0) in watched.read()
@@ -111,7 +115,6 @@ async def test_a_worker_that_is_killed_has_said_its_last_words(empty: Cluster, t
         await until(lambda: empty.scheduler.workers)
         (another,) = empty.scheduler.workers
         watched.agents.look()
-        assert len(watched.agents._waiting) == 1
         assert (await answered(watched, another), watched.agents.status(worker)) == (RUNNING, "")
         await empty.client.submit(say())
         await until(lambda: ("worker", another, "line 0", 0) in watched.read())
@@ -137,50 +140,38 @@ async def test_a_dask_that_keeps_its_events_elsewhere_is_left_alone(
     monkeypatch.setattr(module.Mailbox, "open", fail)
     watched = Watched(cluster.scheduler)
     assert watched.agents.lost == {"agents": 1}
-    assert not watched.agents._calls
+    assert not watched.agents._calls.running
     watched.close()
 
 
-async def test_a_burst_is_bounded_and_exact(empty: Cluster, tmp_path: Path) -> None:
-    watched = Watched(empty.scheduler)
-    async with worker_process(empty.scheduler, tmp_path):
-        (worker,) = empty.scheduler.workers
-        watched.agents.look()
-        assert await answered(watched, worker) == RUNNING
-        await empty.client.submit(say(5_000))
-        await until(lambda: watched.read() and len(watched.rows) + watched.logs.lost["log-lines"] == 5_000)
-        assert 200 <= len(watched.rows) < 1_000
-        await empty.client.submit(say(), pure=False)
-        await until(lambda: sum(row[3] for row in watched.read()) + len(watched.rows) == 5_001)
-    watched.close()
-
-
-@pytest.mark.parametrize("nanny", [False, True])
-async def test_it_needs_no_daskscope_on_the_worker(empty: Cluster, tmp_path: Path, nanny: bool) -> None:
-    watched = Watched(empty.scheduler)
-    async with worker_process(empty.scheduler, tmp_path, nanny=nanny, lacks_daskscope=True):
-        (worker,) = empty.scheduler.workers
-        watched.agents.look()
-        assert await answered(watched, worker) == RUNNING
-        await empty.client.submit(say())
-        await until(lambda: ("worker", worker, "line 0", 0) in watched.read())
-        await until(lambda: watched.greeted(worker))
-    watched.close()
-
-
-async def test_a_worker_of_another_python_without_daskscope_lives_and_the_reason_is_known(
+async def test_it_needs_no_daskscope_on_worker_and_nanny_and_a_burst_there_is_bounded_and_exact(
     empty: Cluster, tmp_path: Path
 ) -> None:
     watched = Watched(empty.scheduler)
-    async with worker_process(empty.scheduler, tmp_path, lacks_daskscope=True):
+    async with worker_process(empty.scheduler, tmp_path, nanny=True, lacks_daskscope=True):
         ((worker, state),) = empty.scheduler.workers.items()
-        state.versions["host"]["python"] = "3.9.1.final.0"
         watched.agents.look()
+        assert await answered(watched, worker) == RUNNING
+        await until(lambda: watched.greeted(worker))
+        await until(lambda: not watched.agents._calls.running)
+        assert not watched.agents.lost, "its nanny has one, too"
+        await empty.client.submit(say(5_000))
+        await until(lambda: watched.read() and len(watched.rows) + watched.logs.lost["log-lines"] == 5_000)
+        assert 200 <= len(watched.rows) < 1_000
+        assert ("worker", worker, "line 0", 0) in watched.rows
+        await empty.client.submit(say(), pure=False)
+        await until(lambda: sum(row[3] for row in watched.read()) + len(watched.rows) == 5_001)
+        watched.close()
+        # A worker of another Python lives without, and the reason is known.
+        state.versions["host"]["python"] = "3.9.1.final.0"
+        watched = Watched(empty.scheduler)
         assert await answered(watched, worker) == "ModuleNotFoundError(\"No module named 'daskscope'\")"
+        await until(lambda: not watched.agents._calls.running)
+        assert watched.agents.lost == {"nannies-without-agent": 1}
         assert await empty.client.submit(int, 7) == 7
         watched.agents.look()
-        assert not watched.agents._waiting, "it is not asked again"
-        assert not watched.agents._calls
+        assert not watched.agents._calls.waiting, "it is not asked again"
+        assert not watched.agents._calls.running
     watched.close()
 
 
@@ -216,7 +207,7 @@ async def test_with_everything_off_nothing_is_installed(cluster: Cluster) -> Non
     factory = logging.getLogRecordFactory()
     watched = Watched(cluster.scheduler, logs=None, profile=False, hardware=False)
     watched.agents.look()
-    assert not watched.agents._calls
+    assert not watched.agents._calls.running
     assert NAME not in cluster.workers[0].plugins
     assert watched.agents.status(cluster.workers[0].address) == ""
     assert watched.agents._mailbox._before is None
@@ -227,28 +218,169 @@ async def test_with_everything_off_nothing_is_installed(cluster: Cluster) -> Non
     watched.close()
 
 
-async def test_without_logs_a_nanny_is_left_alone(empty: Cluster, tmp_path: Path) -> None:
-    watched = Watched(empty.scheduler, logs=None)
-    async with worker_process(empty.scheduler, tmp_path, nanny=True):
-        (worker,) = empty.scheduler.workers
+class FakeNanny(Server):
+    """Takes an agent, or not, as `answer` says, and counts."""
+
+    def __init__(self, answer: Callable[[], Any]) -> None:
+        self.n_asked = 0
+        super().__init__({"plugin_add": self.plugin_add})
+        self._answer = answer
+
+    async def plugin_add(self, plugin: bytes, name: str) -> Any:
+        self.n_asked += 1
+        return await self._answer()
+
+
+async def take_it() -> dict[str, str]:
+    return {"status": "OK"}
+
+
+async def refuse() -> dict[str, str]:
+    return {"status": "error", "exception_text": "ValueError('no plugins here')"}
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+@contextlib.asynccontextmanager
+async def another_worker(cluster: Cluster, nanny: str) -> AsyncGenerator[Worker]:
+    async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False) as worker:
+        cluster.scheduler.workers[worker.address].nanny = nanny
+        yield worker
+
+
+async def nanny_at(nanny: FakeNanny, port: int = 0) -> str:
+    await nanny.listen(f"tcp://127.0.0.1:{port}")
+    return nanny.address
+
+
+async def called(watched: Watched) -> None:
+    watched.agents.look()
+    under_way = watched.agents._calls
+    await until(lambda: not (under_way.running or under_way.running_late or under_way.waiting or under_way.late))
+
+
+async def test_without_logs_a_nanny_is_left_alone(cluster: Cluster) -> None:
+    nanny = FakeNanny(take_it)
+    cluster.scheduler.workers[cluster.workers[0].address].nanny = await nanny_at(nanny)
+    for level, n_asked in ((None, 0), (30, 1)):
+        watched = Watched(cluster.scheduler, logs=level)
+        await called(watched)
+        assert nanny.n_asked == n_asked
+        watched.close()
+    await nanny.close()
+
+
+async def test_a_nanny_is_called_though_its_worker_is_gone_and_once_for_all_its_workers(cluster: Cluster) -> None:
+    nanny = FakeNanny(take_it)
+    address = await nanny_at(nanny)
+    watched = Watched(cluster.scheduler)
+    await called(watched)
+    async with another_worker(cluster, address) as worker:
         watched.agents.look()
-        assert len(watched.agents._waiting) == 1
-        assert await answered(watched, worker) == RUNNING
-        await empty.client.submit(say())
-        await until(lambda: watched.greeted(worker))
-        assert watched.read() == []
+        state = cluster.scheduler.workers.pop(worker.address)  # it goes before anybody is called
+        watched.agents.look()
+        await until(lambda: nanny.n_asked == 1)
+        cluster.scheduler.workers[worker.address] = state
+    async with another_worker(cluster, address):
+        await called(watched)
+    assert (nanny.n_asked, watched.agents.lost) == (1, {})
+    watched.close()
+    await nanny.close()
+
+
+async def test_a_nanny_that_refuses_is_counted_and_asked_once_more_with_its_next_worker(cluster: Cluster) -> None:
+    nanny = FakeNanny(refuse)
+    address = await nanny_at(nanny)
+    watched = Watched(cluster.scheduler)
+    for n_asked in (1, 2, 2):
+        async with another_worker(cluster, address):
+            await called(watched)
+        assert (nanny.n_asked, watched.agents.lost) == (n_asked, {"nannies-without-agent": 1})
+    # Another nanny at the same address is another one.
+    await nanny.close()
+    later = FakeNanny(take_it)
+    assert await nanny_at(later, int(address.rpartition(":")[2])) == address
+    async with another_worker(cluster, address):
+        await called(watched)
+    assert (later.n_asked, watched.agents.lost) == (1, {"nannies-without-agent": 1})
+    watched.close()
+    await later.close()
+
+
+async def test_a_nanny_that_cannot_be_reached_is_counted_and_asked_with_its_next_worker(cluster: Cluster) -> None:
+    nanny = FakeNanny(take_it)
+    address = await nanny_at(nanny)
+    await nanny.close()
+    watched = Watched(cluster.scheduler)
+    with dask.config.set({"distributed.comm.timeouts.connect": "0.01s"}):
+        async with another_worker(cluster, address):
+            await called(watched)
+    assert watched.agents.lost == {"nannies-without-agent": 1}
+    there = FakeNanny(take_it)
+    await nanny_at(there, int(address.rpartition(":")[2]))
+    async with another_worker(cluster, address):
+        await called(watched)
+    assert there.n_asked == 1
+    watched.close()
+    await there.close()
+
+
+async def test_who_does_not_answer_keeps_nobody_waiting_and_is_called_once_more(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "MAX_CALLS", 1)
+    monkeypatch.setattr(calls, "MAX_LATE_CALLS", 1)
+    monkeypatch.setattr(calls, "CALL_S", 0.2)
+    monkeypatch.setattr(calls, "LATE_CALL_S", 3600.0)
+    (wedged,) = cluster.workers
+    n_asked: list[int] = []
+
+    async def wait_for_ever(**_: Any) -> None:
+        n_asked.append(1)
+        await hang()
+
+    monkeypatch.setitem(wedged.handlers, "plugin-add", wait_for_ever)
+    watched = Watched(cluster.scheduler)
+    async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False) as other:
+        watched.agents.look()
+        assert await answered(watched, other.address) == RUNNING
+    await until(lambda: len(n_asked) == 2)
+    assert watched.agents.status(wedged.address) == module.ASKED
+    async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False) as other:
+        watched.agents.look()
+        assert await answered(watched, other.address) == RUNNING, "while the long call goes on"
+    assert watched.agents._calls.running_late
     watched.close()
 
 
+async def test_closed_while_a_call_hangs_no_task_is_left(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "CALL_S", 3600.0)
+    asked = asyncio.Event()
+
+    async def wait_for_ever(**_: Any) -> None:
+        asked.set()
+        await hang()
+
+    monkeypatch.setitem(cluster.workers[0].handlers, "plugin-add", wait_for_ever)
+    watched = Watched(cluster.scheduler)
+    await asked.wait()
+    tasks = list(watched.agents._calls.running)
+    watched.close()
+    await asyncio.wait(tasks)
+    assert [task.cancelled() for task in tasks] == [True]
+
+
 async def test_many_workers_are_called_a_few_at_a_time(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_CALLS", 2)
+    monkeypatch.setattr(calls, "MAX_CALLS", 2)
     watched = Watched(cluster.scheduler)
     await answered(watched, cluster.workers[0].address)
     others = [await Worker(cluster.scheduler.address, nthreads=1, dashboard=False) for _ in range(5)]
     watched.agents.look()
-    assert len(watched.agents._calls) == 2
+    assert len(watched.agents._calls.running) == 2
     watched.agents.look()
-    assert len(watched.agents._calls) == 2
+    assert len(watched.agents._calls.running) == 2
     for other in others:
         assert await answered(watched, other.address) == RUNNING
         assert NAME in other.plugins
@@ -262,22 +394,12 @@ async def test_a_worker_that_does_not_answer_or_went_is_let_be(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (worker,) = cluster.workers
-    asked = asyncio.Event()
-
-    async def hang(**_: Any) -> None:
-        asked.set()
-        await asyncio.Event().wait()
-
-    monkeypatch.setitem(worker.handlers, "plugin-add", hang)
-    monkeypatch.setattr(module, "CALL_S", 0.0)
+    monkeypatch.setitem(worker.handlers, "plugin-add", lambda **_: hang())
+    monkeypatch.setattr(calls, "CALL_S", 0.0)
+    monkeypatch.setattr(calls, "LATE_CALL_S", 0.0)
     watched = Watched(cluster.scheduler)
     assert await answered(watched, worker.address) == "no answer in 0 s"
     watched.close()
-    monkeypatch.setattr(module, "CALL_S", 60.0)
-    watched = Watched(cluster.scheduler)
-    await asked.wait()
-    watched.close()
-    await until(lambda: not watched.agents._calls)
     watched = Watched(cluster.scheduler)
     address = worker.address
     await worker.close()
@@ -291,10 +413,7 @@ async def test_a_worker_that_does_not_answer_or_went_is_let_be(
 async def test_a_setup_that_raises_is_a_reason(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     (worker,) = cluster.workers
 
-    async def refuse(**_: Any) -> dict[str, str]:
-        return {"status": "error", "exception_text": "ValueError('no plugins here')"}
-
-    monkeypatch.setitem(worker.handlers, "plugin-add", refuse)
+    monkeypatch.setitem(worker.handlers, "plugin-add", lambda **_: refuse())
     watched = Watched(cluster.scheduler)
     assert await answered(watched, worker.address) == "ValueError('no plugins here')"
     watched.close()

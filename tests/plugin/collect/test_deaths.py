@@ -11,12 +11,13 @@ from typing import Any
 
 import dask.config
 import pytest
-from distributed import Nanny, Worker, wait
+from distributed import Client, LocalCluster, Nanny, Worker, wait
 from distributed.scheduler import WorkerState
 
 from daskscope import wire
 from daskscope.collect import deaths as module
 from daskscope.collect.deaths import GRACE_S, DeathReader
+from daskscope.collect.roster import Roster
 from daskscope.collect.topics import Topics
 from tests.plugin.rig import Cluster, inc, look_at, running, until
 
@@ -31,7 +32,8 @@ class Reading:
 
     def __init__(self, cluster: Cluster) -> None:
         self.topics = Topics(cluster.scheduler)
-        self.reader = DeathReader(cluster.scheduler, self.topics)
+        self.roster = Roster(cluster.scheduler)
+        self.reader = DeathReader(cluster.scheduler, self.topics, self.roster)
         self.topics.start()
         self.now_s = self.began_s = cluster.scheduler.total_nthreads_history[-1][0]
 
@@ -195,6 +197,115 @@ async def test_the_word_of_a_nanny_is_waited_for_but_not_for_ever(cluster: Clust
         assert death.reason == told
         assert (death.memory_bytes == 5 << 30) is (told == "nanny-memory")
         assert reading() == []
+
+
+class Loop:
+    """Workers of one nanny that ends each for its memory, by what Dask says of them; all that is read is between."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.reading, self.host = cluster, Reading(cluster), "tcp://10.0.0.1"
+
+    def log(self, action: str, port: int) -> None:
+        self.cluster.scheduler.log_event(f"{self.host}:{port}", {"action": action})
+        self.cluster.scheduler.log_event("all", {"action": action, "worker": f"{self.host}:{port}"})
+
+    def end(self, port: int, called: int, rss: int) -> None:
+        event = {"worker": f"{self.host}:{called}", "pid": port, "rss": rss}
+        self.cluster.scheduler.log_event("worker-restart-memory", event)
+        self.log("remove-worker", port)
+
+    def deaths(self) -> list[tuple[str, str, int]]:
+        found = self.reading(after_s=time.time() - self.reading.now_s)
+        return [(death.worker.rpartition(":")[2], death.reason, death.memory_bytes) for death in found]
+
+
+async def test_a_nanny_may_call_its_worker_by_the_address_of_the_one_before(cluster: Cluster) -> None:
+    loop = Loop(cluster)
+    loop.log("add-worker", 1)
+    loop.end(1, called=1, rss=100)
+    for port, called in ((2, 1), (3, 1), (4, 4)):
+        loop.log("add-worker", port)
+        loop.end(port, called=called, rss=port * 100)
+    loop.log("add-worker", 5)
+    loop.log("remove-worker", 5)
+    killed = [(str(port), "nanny-memory", port * 100) for port in (1, 2, 3, 4)]
+    assert loop.deaths() == [*killed, ("5", "lost", 0)]
+
+
+async def test_the_word_of_another_host_or_of_another_process_is_not_meant(cluster: Cluster) -> None:
+    loop = Loop(cluster)
+    loop.log("add-worker", 1)
+    cluster.scheduler.log_event("worker-restart-memory", {"worker": "tcp://10.0.0.2:9", "pid": 1, "rss": 7})
+    cluster.scheduler.log_event("worker-restart-memory", {"worker": cluster.workers[0].address, "pid": 7, "rss": 7})
+    cluster.scheduler.log_event("worker-restart-memory", {"worker": "no address", "pid": 1, "rss": 7})
+    loop.log("remove-worker", 1)
+    assert loop.deaths() == [("1", "lost", 0)]
+
+
+async def test_who_came_and_went_between_two_reads_is_known_if_it_was_seen(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    for name in ("seen", "not seen"):
+        async with Worker(cluster.scheduler.address, nthreads=1, name=name, memory_limit="2 GiB") as brief:
+            if name == "seen":
+                state = cluster.scheduler.workers[brief.address]
+                await until(lambda state=state: state.metrics.get("memory"))
+                reading.roster.look()
+            cut_off(cluster, brief.address)
+            await until(lambda: len(cluster.scheduler.workers) == 1)
+    seen, unseen = reading()
+    assert (seen.name, seen.memory_limit_bytes, seen.reason) == ("seen", 2 << 30, "lost")
+    assert seen.memory_bytes > 0
+    assert (unseen.name, unseen.memory_limit_bytes, unseen.memory_bytes) == ("", 0, 0)
+    reading.roster.forget()
+    assert reading.roster.find(seen.worker, 0.0, 4e9) is None
+
+
+async def test_what_dask_dropped_before_it_was_read_may_have_been_deaths() -> None:
+    with dask.config.set({"distributed.admin.low-level-log-length": 10}):
+        async with running() as cluster:
+            topics = Topics(cluster.scheduler)
+            reader = DeathReader(cluster.scheduler, topics, Roster(cluster.scheduler))
+            for n in range(25):
+                cluster.scheduler.log_event("all", {"action": "remove-worker", "worker": f"tcp://10.0.0.{n}:1"})
+            assert len(reader.read(wire.Workers(), 4e9)) == 10
+            assert reader.lost == {"deaths": 15}
+
+
+def eat(held: list[bytes]) -> None:
+    while True:
+        held.append(b"x" * (32 << 20))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not NANNIES_TELL, reason="nannies of this release do not say it")
+async def test_a_cluster_that_runs_out_of_memory_in_a_loop_within_one_interval() -> None:
+    """One task that takes three workers along, each ended by its nanny."""
+    config = {"distributed.worker.memory.pause": False, "distributed.worker.memory.spill": False,
+              "distributed.worker.memory.target": False, "distributed.worker.memory.terminate": 0.5,
+              "distributed.scheduler.allowed-failures": 2}  # fmt: skip
+    options: dict[str, Any] = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with dask.config.set(config):
+        async with (
+            LocalCluster(n_workers=1, memory_limit="1 GiB", asynchronous=True, **options) as local,
+            Client(local, asynchronous=True) as client,
+        ):
+            scheduler: Any = local.scheduler
+            look = await look_at(scheduler)
+            eater = client.submit(eat, [])
+            await wait(eater)
+            await until(lambda: scheduler.workers)
+            message = look()
+            while look.watch.readers._deaths._waiting:
+                message.deaths += look().deaths
+            assert eater.status == "error"
+    assert len(message.deaths) == 3
+    for death in message.deaths:
+        assert (death.reason, death.expected, death.name) == ("nanny-memory", False, "0")
+        assert death.memory_limit_bytes == 1 << 30
+        assert death.memory_bytes > 1 << 29
+    gone = {member.id: member for member in message.members if member.left_ms is not None}
+    assert gone.keys() >= {death.worker for death in message.deaths}
+    assert {gone[death.worker].name for death in message.deaths} == {"0"}
 
 
 async def test_how_fast_its_memory_grew(cluster: Cluster) -> None:

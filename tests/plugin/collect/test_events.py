@@ -2,17 +2,20 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import dask.config
 import pytest
-from distributed import Worker, get_worker, wait
+from distributed import Client, Worker, get_worker, wait
 from distributed import print as print_of_dask
 from distributed import warn as warn_of_dask
 
 from daskscope import wire
 from daskscope.agent import TOPIC as AGENT_TOPIC
+from daskscope.collect import payloads
 from daskscope.collect.events import EventReader
 from daskscope.collect.payloads import MAX_DETAIL
 from daskscope.collect.topics import Topics
@@ -304,6 +307,77 @@ async def test_lone_surrogates_do_not_stop_the_message(cluster: Cluster) -> None
     message = look.watch._message("running", None)
     (event,) = wire.decode(wire.encode(message)).events
     assert (event.action, event.detail) == ("a?", '{"x": "?"}')
+
+
+async def test_once_each_what_dask_logs_in_two_topics(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler, events=("*",))
+    n_before = len(cluster.scheduler.get_events("all"))
+    async with Worker(cluster.scheduler.address, nthreads=1, name="brief", dashboard=False):
+        async with Client(cluster.scheduler.address, asynchronous=True) as client:
+            await client.scatter({"x": 1})
+        await until(lambda: client.id not in cluster.scheduler.clients)
+    await until(lambda: len(cluster.scheduler.workers) == 1)
+    logged = Counter(message["action"] for _, message in list(cluster.scheduler.get_events("all"))[n_before:])
+    told = Counter(event.action for event in look().events)
+    for action in ("add-worker", "remove-worker", "add-client", "remove-client", "scatter"):
+        # Dask itself logs twice that a client has gone: when it says so, and when its connection ends.
+        assert told[action] == logged[action] == (2 if action == "remove-client" else 1), action
+
+
+async def test_without_exceptions_their_texts_do_not_leave_as_events_either(cluster: Cluster) -> None:
+    """All else as by default: the failures of Dask are events that are allowed."""
+    look = await look_at(cluster.scheduler, exceptions=False)
+    nonsense: Any = "a secret"
+    with pytest.raises(AttributeError):
+        cluster.workers[0].handle_stimulus(nonsense)
+    story = [("x-1", "a secret", "released")]
+    fields = {"key": "x-1", "start": "released", "finish": "memory", "story": story, "transition_log": story}
+    cluster.scheduler.log_event("invalid-worker-transition", {"worker": "tcp://10.0.0.1:1", **fields})
+    cluster.scheduler.log_event("invalid-worker-task-state", "a secret")
+    await until(lambda: not cluster.scheduler.workers)
+    message = look()
+    (failed,) = of_topic(message.events, "worker-fail-hard")
+    assert (failed.worker, failed.detail) == (cluster.workers[0].address, "")
+    (invalid,) = of_topic(message.events, "invalid-worker-transition")
+    assert json.loads(invalid.detail) == {"key": "x-1", "start": "released", "finish": "memory"}
+    (text,) = of_topic(message.events, "invalid-worker-task-state")
+    assert text.detail == ""
+    assert message.exceptions == []
+    body = wire.encode(replace(message, logs=wire.Logs()))
+    assert b"secret" not in body
+    assert b"to_loggable" not in body
+    assert not look.watch.readers._failures._places, "nobody reads them"
+
+
+def n_items(value: Any) -> int:
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return len(inner) + sum(map(n_items, inner))
+
+
+async def test_a_payload_of_any_size_is_cut_before_it_becomes_json(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+    real = json.dumps
+
+    def dumps(value: Any, **options: Any) -> str:
+        made.append(value)
+        return real(value, **options)
+
+    look = await look_at(cluster.scheduler, events=("mine",))
+    nested: Any = 0
+    for _ in range(5):
+        nested = [nested] * 100
+    cluster.scheduler.log_event("mine", {"text": "x" * 10_000_000, "texts": ["y" * 10_000] * 50})
+    cluster.scheduler.log_event("mine", {"nested": nested})
+    monkeypatch.setattr(payloads.json, "dumps", dumps)
+    message = look.watch._message("running", None)
+    monkeypatch.undo()
+    long, deep = details(message.events)
+    assert long["cut_characters"] > 10_000_000
+    assert "..." in str(deep)
+    assert n_items(made) < 2 * payloads.MAX_ALL_ITEMS
+    assert sum(len(str(value)) for value in made) < 10 * MAX_DETAIL
 
 
 async def test_a_long_event_is_cut_and_says_by_how_much(cluster: Cluster) -> None:

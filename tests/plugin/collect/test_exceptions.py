@@ -10,6 +10,7 @@ from distributed import Scheduler, wait
 from distributed.scheduler import ErredTask
 
 from daskscope.collect import exceptions as module
+from daskscope.collect import memory
 from daskscope.collect.exceptions import MAX_TEXT, ExceptionReader
 from tests.plugin.rig import Cluster, boom, inc, look_at, running, until
 
@@ -151,17 +152,31 @@ async def test_a_failed_task_that_cannot_be_read_is_left_out_and_counted(cluster
     assert message.totals.n_tasks_erred == 2
 
 
-async def test_a_deque_that_overflowed_is_counted_as_loss(cluster: Cluster) -> None:
+async def test_failures_that_fell_out_before_a_read_are_counted_to_the_last_also_before_the_first(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "HISTORY", 5)
     with dask.config.set({"distributed.diagnostics.erred-tasks.max-history": 5}):
-        async with running() as small:
-            look_groups = await look_at(small.scheduler)
-            reader = ExceptionReader(small.scheduler, look_groups.watch.readers._groups, transmit=True)
-            small.scheduler.erred_tasks = deque(maxlen=5)
-            await wait(small.client.submit(fails, -1, "x"))
-            assert len(reader.read()) == 1
-            await wait(small.client.map(fails, range(9), text="x"))
+        look = await look_at(cluster.scheduler)
+        cluster.scheduler.erred_tasks = memory.LongMemory(deque(maxlen=5), lambda: None)
+        reader = ExceptionReader(cluster.scheduler, look.watch.readers._groups, transmit=True)
+        for n_read in range(3):
+            await wait(cluster.client.map(fails, range(n_read * 10, n_read * 10 + 9), text="x"))
             (family,) = reader.read()
-            assert (family.count, reader.n_tasks_erred, reader.lost["exceptions"]) == (5, 6, 1)
+            assert (family.count, reader.n_tasks_erred) == (5, 9 * (n_read + 1))
+            assert reader.lost == {"exceptions": 4 * (n_read + 1)}
+        assert (reader.read(), reader.lost) == ([], {"exceptions": 12})
+
+
+async def test_a_memory_that_somebody_put_in_place_of_ours_loses_at_least_one(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    reader = ExceptionReader(cluster.scheduler, look.watch.readers._groups, transmit=True)
+    cluster.scheduler.erred_tasks = deque(maxlen=5)
+    await wait(cluster.client.submit(fails, -1, "x"))
+    assert len(reader.read()) == 1
+    await wait(cluster.client.map(fails, range(9), text="x"))
+    (family,) = reader.read()
+    assert (family.count, reader.lost["exceptions"]) == (5, 1)
 
 
 async def test_dependents_of_a_failed_task_do_not_count(cluster: Cluster) -> None:

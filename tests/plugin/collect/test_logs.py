@@ -11,7 +11,7 @@ from daskscope import wire
 from daskscope.agent.logs import listeners
 from daskscope.collect import logs as module
 from daskscope.collect.logs import MAX_LINES, LogReader
-from tests.plugin.rig import Cluster
+from tests.plugin.rig import Cluster, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -197,4 +197,26 @@ async def test_how_many_processes_are_remembered_is_bounded(cluster: Cluster, mo
         found.take(f"tcp://{n}", payload(dropped=1))
     assert len(found._unsaid) == 5
     assert found.lost["log-lines"] == 20
+    found.close()
+
+
+async def test_a_nanny_s_lines_are_dated_by_what_is_known_of_its_worker_s_clock(cluster: Cluster) -> None:
+    found = reader(cluster)
+    ((address, state),) = cluster.scheduler.workers.items()
+    state.time_delay = -3600.0
+    at_ms = 1_700_000_000_000
+
+    def said() -> int:
+        found.take(address, payload(line(at_ms=at_ms), role="nanny"))
+        return found.read().at_ms[0]
+
+    assert said() == at_ms - 3_600_000
+    await cluster.workers[0].close()
+    await until(lambda: address not in cluster.scheduler.workers)
+    assert said() == at_ms - 3_600_000, "it tells of its worker's end after that"
+    found.take(address, payload(line(at_ms=at_ms)))
+    found.take("tcp://never-seen", payload(line(at_ms=at_ms), role="nanny"))
+    found.take(address, payload(line(at_ms=5), line(at_ms=1.5), role="nanny"))
+    assert found.read().at_ms == [at_ms, at_ms, 0]
+    assert found.lost == {"unreadable-log-lines": 1}
     found.close()

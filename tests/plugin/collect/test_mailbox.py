@@ -42,23 +42,53 @@ async def test_more_than_dask_would_keep_is_kept_in_order(cluster: Cluster) -> N
     assert box._n_bytes == 0
 
 
-async def test_beyond_the_bounds_the_oldest_give_way_and_their_lines_are_counted(
+def hello(worker: str = "tcp://a") -> dict[str, Any]:
+    return {"kind": "hello", "worker": worker}
+
+
+async def test_beyond_the_bounds_lines_give_way_first_then_profiles_and_greetings_last(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_MESSAGES", 3)
     box = Mailbox(Counter())
     box.open(cluster.scheduler)
     cluster.scheduler.log_event(TOPIC, logs("a", "b", dropped=5))
+    cluster.scheduler.log_event(TOPIC, hello())
     cluster.scheduler.log_event(TOPIC, PROFILE)
-    cluster.scheduler.log_event(TOPIC, {"kind": "hello"})
-    for n in range(3):
+    for n in range(10):
         cluster.scheduler.log_event(TOPIC, logs(str(n)))
-    assert box.lost == {"log-lines": 9, "profiles": 1, "agent-messages": 1}
+    assert box.lost == {"log-lines": 9 + 9 * 2}, "each with one that was dropped before it"
+    assert [payload["kind"] for _, payload in box] == ["hello", "profile", "logs"]
+    cluster.scheduler.log_event(TOPIC, hello("tcp://b"))
+    cluster.scheduler.log_event(TOPIC, hello("tcp://c"))
+    assert (box.lost["log-lines"], box.lost["profiles"]) == (9 + 10 * 2, 1)
+    cluster.scheduler.log_event(TOPIC, logs("c"))
+    assert [payload["worker"] for _, payload in box] == ["tcp://a", "tcp://b", "tcp://c"]
+    cluster.scheduler.log_event(TOPIC, hello("tcp://d"))
+    assert [box.take()["worker"] for _ in range(len(box))] == ["tcp://b", "tcp://c", "tcp://d"]
+    assert (box.lost["agent-messages"], box._n_bytes, len(box)) == (1, 0, 0)
+
+
+async def test_the_text_of_all_is_bounded(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_BYTES", 100_000)
+    box = Mailbox(Counter())
+    box.open(cluster.scheduler)
     for _ in range(10):
         cluster.scheduler.log_event(TOPIC, logs("x" * 60_000))
     assert len(box) == 1
-    assert box.lost["log-lines"] == 9 + 2 * (3 + 9)
+    assert box.lost["log-lines"] == 2 * 9
+
+
+async def test_greetings_are_taken_first_and_dask_sees_the_order_of_time(cluster: Cluster) -> None:
+    box = Mailbox(Counter())
+    box.open(cluster.scheduler)
+    for payload in (logs("a"), PROFILE, hello(), logs("b")):
+        cluster.scheduler.log_event(TOPIC, payload)
+    seen = await cluster.client.get_events(TOPIC)
+    assert [payload["kind"] for _, payload in seen] == ["logs", "profile", "hello", "logs"]
+    assert [box.take()["kind"] for _ in range(4)] == ["hello", "profile", "logs", "logs"]
+    with pytest.raises(IndexError):
+        box.take()
 
 
 @pytest.mark.parametrize(
@@ -99,4 +129,4 @@ async def test_dask_may_empty_it_and_send_it(cluster: Cluster) -> None:
     assert len(await cluster.client.get_events(TOPIC)) == 1
     assert type(pickle.loads(pickle.dumps(box))) is deque
     box.clear()
-    assert (len(box), box._n_bytes, len(box._sizes)) == (0, 0, 0)
+    assert (len(box), box._n_bytes, list(box)) == (0, 0, [])

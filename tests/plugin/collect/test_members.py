@@ -5,19 +5,26 @@ from __future__ import annotations
 import platform
 import socket
 import sys
+from collections import defaultdict, deque
+from functools import partial
 from importlib import metadata
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import dask.config
 import psutil
 import pytest
-from distributed import Client, Worker
+from distributed import Client, LocalCluster, Worker
 
+import daskscope
 from daskscope import wire
 from daskscope.collect import members as module
 from daskscope.collect.environments import environment_told
 from daskscope.collect.members import MemberReader
-from tests.plugin.rig import Cluster, until
+from daskscope.collect.roster import Roster
+from daskscope.collect.topics import Topics
+from tests.plugin.rig import Cluster, spooled, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -44,7 +51,20 @@ class Agents:
 
 
 def reader(cluster: Cluster, agents: Agents | None = None) -> MemberReader:
-    return MemberReader(cluster.scheduler, hardware=True, agent_status=agents or Agents())
+    return made(cluster.scheduler, agents, hardware=True)
+
+
+def made(scheduler: Any, agents: Agents | None = None, *, hardware: bool = False) -> MemberReader:
+    topics, roster = Topics(scheduler), Roster(scheduler)
+    return MemberReader(scheduler, topics, roster, hardware=hardware, agent_status=agents or Agents())
+
+
+def plain_scheduler(workers: dict[str, Any]) -> Any:
+    """What is read of a scheduler; its events as before 2024.7.0."""
+    return SimpleNamespace(
+        address="tcp://127.0.0.1:1", time_started=1.0, clients={}, workers=workers,
+        events=defaultdict[str, deque[Any]](partial(deque[Any], maxlen=1000)), event_counts={},
+    )  # fmt: skip
 
 
 def by_role(told: Told) -> dict[str, wire.Member]:
@@ -102,7 +122,7 @@ async def test_software_is_what_each_process_told(cluster: Cluster) -> None:
 
 
 async def test_without_the_setting_no_machine_is_looked_at(cluster: Cluster) -> None:
-    reading = MemberReader(cluster.scheduler, hardware=False, agent_status=Agents())
+    reading = made(cluster.scheduler)
     _, environments, hardware = await settled(reading)
     assert hardware == []
     assert [environment.python_path for environment in environments].count(sys.executable) == 1
@@ -128,8 +148,10 @@ async def test_who_comes_and_goes_is_told_at_once_and_once(cluster: Cluster) -> 
 
 
 async def test_times_are_those_of_the_read_where_dask_has_forgotten_them(cluster: Cluster) -> None:
+    found = Topics(cluster.scheduler)._find("all")
+    assert found is not None
+    found[1].clear()
     reading = reader(cluster)
-    cluster.scheduler.get_events = lambda topic=None: ()  # pyright: ignore[reportAttributeAccessIssue]
     members = by_role(await settled(reading))
     assert members["worker"].joined_ms == members["client"].joined_ms == NOW_S * 1e3
 
@@ -250,11 +272,9 @@ async def test_versions_of_a_process_that_runs_something_else() -> None:
 
 
 async def test_a_worker_that_cannot_be_read_is_counted_and_the_others_told(cluster: Cluster) -> None:
-    scheduler: Any = SimpleNamespace(
-        address="tcp://127.0.0.1:1", time_started=1.0, get_events=lambda _: (), clients={},
-        workers={"odd": SimpleNamespace(address="odd"), **cluster.scheduler.workers},
-    )  # fmt: skip
-    reading = MemberReader(scheduler, hardware=False, agent_status=Agents())
+    odd: dict[str, Any] = {"odd": SimpleNamespace(address="odd")}
+    scheduler = plain_scheduler({**odd, **cluster.scheduler.workers})
+    reading = made(scheduler)
     assert by_role(reading.read(NOW_S)).keys() == {"scheduler", "worker"}
     assert reading.lost == {"members": 1}
     scheduler.workers = {}
@@ -272,9 +292,8 @@ def crowd(n_workers: int) -> dict[str, Any]:
 
 
 def crowded(n: int) -> tuple[Any, MemberReader]:
-    scheduler: Any = SimpleNamespace(address="tcp://127.0.0.1:1", time_started=1.0, get_events=lambda _: (), clients={},
-                                     workers=crowd(n))  # fmt: skip
-    return scheduler, MemberReader(scheduler, hardware=False, agent_status=Agents())
+    scheduler = plain_scheduler(crowd(n))
+    return scheduler, made(scheduler)
 
 
 async def test_many_come_in_several_messages_each_once() -> None:
@@ -339,3 +358,87 @@ async def test_a_machine_that_cannot_be_read_is_counted(cluster: Cluster, monkey
     await until(lambda: reading.lost)
     assert reading.lost == {"scheduler-environment": 1}
     assert by_role(reading.read(NOW_S))["scheduler"].environment is None
+
+
+async def test_a_worker_that_greets_and_goes_before_the_next_read_is_told_whole(cluster: Cluster) -> None:
+    agents = Agents()
+    reading = reader(cluster, agents)
+    await settled(reading)
+    async with Worker(cluster.scheduler.address, nthreads=1, name="known", dashboard=False) as known:
+        agents.status[known.address] = "asked"
+        (before,), _, _ = reading.read(NOW_S)
+        reading.take(known.address, HELLO)
+    await until(lambda: len(cluster.scheduler.workers) == 1)
+    agents.status[known.address] = ""
+    (after,), (environment,), (hardware,) = reading.read(NOW_S)
+    assert (before.no, before.agent, after.no, after.agent) == (3, "asked", 3, "running")
+    assert (environment.python_path, hardware.instance_type) == ("/opt/py", "g5.2xlarge")
+    assert after.left_ms is not None
+    assert reading.lost == {}
+
+
+async def test_why_there_was_no_agent_is_told_of_who_goes(cluster: Cluster) -> None:
+    agents = Agents()
+    reading = reader(cluster, agents)
+    await settled(reading)
+    async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False) as worker:
+        agents.status[worker.address] = "asked"
+        reading.read(NOW_S)
+        agents.status[worker.address] = "no answer in 60 s"
+    await until(lambda: len(cluster.scheduler.workers) == 1)
+    (left,), _, _ = reading.read(NOW_S)
+    assert (left.left_ms is None, left.agent) == (False, "no answer in 60 s")
+
+
+@pytest.mark.parametrize("seen", [True, False])
+async def test_who_comes_and_goes_between_two_reads_is_a_member(cluster: Cluster, seen: bool) -> None:
+    reading = reader(cluster)
+    await settled(reading)
+    addresses: list[str] = []
+    for _ in range(2):
+        async with Worker(cluster.scheduler.address, nthreads=3, name="brief", dashboard=False) as brief:
+            if seen:
+                reading._roster.look()
+            addresses.append(brief.address)
+            reading.take(brief.address, HELLO)
+    async with Client(cluster.scheduler.address, asynchronous=True) as client:
+        pass
+    await until(lambda: len(cluster.scheduler.workers) == 1 and client.id not in cluster.scheduler.clients)
+    members, environments, hardware = reading.read(NOW_S)
+    assert [(member.no, member.role, member.id) for member in members] == [
+        (3, "worker", addresses[0]), (4, "worker", addresses[1]), (5, "client", client.id),
+    ]  # fmt: skip
+    for member in members:
+        assert member.left_ms is not None
+        assert member.joined_ms <= member.left_ms < NOW_S * 1e3
+    for member in members[:2]:
+        assert (member.name, member.n_threads) == (("brief", 3) if seen else ("", 0))
+        assert member.agent == "running"
+        assert environments[member.environment or 0].python_path == "/opt/py"
+        assert hardware[member.hardware or 0].cores == 8
+    assert (reading.lost, reading.read(NOW_S)) == ({}, ([], [], []))
+
+
+async def test_a_cluster_that_is_shorter_than_an_interval_is_told_whole(data: Path) -> None:
+    """A real process, at the interval as it is by default: one message at the start, one at the end."""
+    quiet: Any = {"daskscope.analytics.logs.level": "off", "daskscope.analytics.profile.transmit": False}
+    options: dict[str, Any] = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with dask.config.set(quiet):
+        async with (
+            LocalCluster(n_workers=1, asynchronous=True, **options) as local,
+            Client(local, asynchronous=True) as client,
+        ):
+            registered: Any = daskscope.register(client)
+            await registered
+            scheduler: Any = local.scheduler
+            readers = scheduler.extensions["daskscope"].readers
+            await until(lambda: readers._agents.behind)
+    messages = spooled(data)
+    latest = {member.no: (message, member) for message in messages for member in message.members}
+    ((message, member),) = [told for told in latest.values() if told[1].role == "worker"]
+    assert (member.agent, member.left_ms is None) == ("running", False)
+    assert member.hardware is not None
+    assert member.environment is not None
+    assert message.hardware[member.hardware].cores == psutil.cpu_count()
+    assert message.environments[member.environment].python_path == sys.executable
+    assert "greetings" not in messages[-1].lost

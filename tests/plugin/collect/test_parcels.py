@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
 import cloudpickle
 import pytest
 
+from daskscope.agent.plugins import NannyAgent, WorkerAgent
 from daskscope.collect.parcels import Parcels
 from tests.plugin.rig import settings
 from tests.plugin.worker_process import LACKS_DASKSCOPE
@@ -41,3 +43,26 @@ def test_pickling_leaves_the_process_as_it_was() -> None:
     assert parcels.of(SAME_PYTHON, nanny=False) is by_value, "made once"
     for other in ({"host": {"python": "2.7.18"}}, {}, {"host": None}, {"host": {"python": 3}}):
         assert len(parcels.of(other, nanny=False)) < 1_000, "by reference"
+
+
+def interval_s(pickled: bytes) -> float:
+    """That of the profiler in the plugin."""
+    return vars(pickle.loads(pickled))["_profile_interval_s"]
+
+
+def test_the_more_workers_the_longer_between_two_profiles_of_one() -> None:
+    parcels = Parcels("c", settings(profile_interval_s=60.0))
+    found = {n: interval_s(parcels.of({}, nanny=False, n_workers=n)) for n in (0, 1, 100, 101, 200, 201, 10_000)}
+    assert found == {0: 60.0, 1: 60.0, 100: 60.0, 101: 120.0, 200: 120.0, 201: 240.0, 10_000: 7_680.0}
+    per_interval = [n / (interval_s(parcels.of({}, nanny=False, n_workers=n)) / 60.0) for n in range(1, 10_000, 13)]
+    assert max(per_interval) <= 100
+    assert len(parcels._made) == 8, "few are made"
+
+
+@pytest.mark.parametrize("nanny", [False, True])
+def test_where_this_daskscope_is_loaded_its_own_classes_are_used_and_left_as_they_are(nanny: bool) -> None:
+    kind = NannyAgent if nanny else WorkerAgent
+    before = dict(vars(kind))
+    plugin = pickle.loads(Parcels("c", settings()).of(SAME_PYTHON, nanny=nanny))
+    assert type(plugin) is kind
+    assert dict(vars(kind)) == before, "no method was put in place of another"

@@ -20,8 +20,8 @@ from daskscope.collect import metrics, span_tree
 from daskscope.collect import spans as module
 from daskscope.collect.computations import ComputationReader
 from daskscope.collect.groups import GroupReader
+from daskscope.collect.memory import LongMemory
 from daskscope.collect.spans import SpanReader
-from daskscope.watch import LongMemory
 from tests.plugin.rig import Cluster, boom, inc, until
 
 pytestmark = pytest.mark.asyncio
@@ -431,6 +431,7 @@ async def test_idle_time_of_a_large_tree_is_left_out_and_counted(
     assert read.spans.lost == {"idle": 1}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("pipelined", [False, True])
 async def test_3000_short_graphs_between_two_reads_are_all_there(cluster: Cluster, pipelined: bool) -> None:
