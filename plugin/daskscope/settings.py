@@ -232,7 +232,7 @@ OPTIONS = (
         "profile_interval_s",
         "60s",
         "seconds",
-        "Time between two profiles.",
+        "Time between two profiles of a worker; beyond 100 workers doubled whenever their number doubles.",
         _profile_interval,
     ),
     Option(

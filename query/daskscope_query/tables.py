@@ -315,7 +315,7 @@ LOGS = Table(
     (
         *ORIGIN,
         Column("no", COUNT, "", "Number of the line in its boot."),
-        Column("logged_at", MOMENT, "", "When it was logged, by the clock of the process."),
+        Column("logged_at", MOMENT, "", "When it was logged, by the scheduler's clock."),
         Column("level", SMALL, "", "As Python's logging counts: 30 is WARNING."),
         Column("logger", NAME, "", "Name of the logger."),
         Column("role", NAME, "", "scheduler, worker or nanny."),

@@ -94,7 +94,7 @@ def _fits(numbers: Sequence[int | None], limit: Limit) -> bool:
 
 def _bounded(message: wire.Message) -> Iterator[Bounded]:
     """Parts that a message lacks, as most do, are passed over."""
-    yield "$.uptime_us", (message.uptime_us,), COUNT
+    yield "$.uptime_us", (message.uptime_us,), GROWN
     for names, limit in _LIVE:
         yield from _named("$.totals", message.totals, names, limit)
     yield from _named("$.itself", message.itself, _ITSELF, COUNT)

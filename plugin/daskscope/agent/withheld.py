@@ -17,6 +17,7 @@ OPENINGS: dict[str, dict[str, tuple[str, bool]]] = {
     },
     "distributed.client": {
         "Client %s receives message": ("the message", True),
+        "Client receives message": ("the message", True),
         "Error in callback %s": ("the callback with its arguments", True),
     },
     "distributed.comm.utils": {

@@ -54,7 +54,7 @@ def extreme(small: int, count: int, grown: int, either: int, value: float) -> di
                              "action_us": {"compute": either, "transfer": either}, "span": span().id}  # fmt: skip
     memory = {"memory_bytes": grown, "memory_limit_bytes": grown}
     return {
-        "uptime_us": count,
+        "uptime_us": grown,
         "totals": wire.Totals(n_workers=small, n_tasks=count, thread_us=grown, action_us={"a": grown}, **memory),
         "itself": wire.Itself(cpu_us=count, slowest_us=count, n_messages=count, n_bytes=count),
         "lost": {"buffer": count},

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import dask
+import dask.config
 import pytest
 import pytest_asyncio
 from distributed import LocalCluster, Worker, get_worker
