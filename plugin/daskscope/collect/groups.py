@@ -266,7 +266,7 @@ def _columns(told: list[tuple[TaskGroup, Tracked, list[int]]]) -> wire.Groups:
         start_ms=[round(g.start * 1e3) if g.start else None for g in groups],
         stop_ms=[round(g.stop * 1e3) if g.stop else None for g in groups],
         n_tasks=[t.n_tasks for t in tracked],
-        nbytes=[g.nbytes_total for g in groups],
+        nbytes=[max(-wire.MOST_BYTES, min(g.nbytes_total, wire.MOST_BYTES)) for g in groups],
         states={state: list(column) for state, column in states if any(column)},
         action_us={action: [t.action_us.get(action, 0) for t in tracked] for action in actions},
         dependencies=[dependencies for _, _, dependencies in told],

@@ -117,7 +117,7 @@ class TaskReader:
             nbytes = message.get("nbytes") or 0
             worker = message["worker"]
             # Not a number is in no range.
-            if not (0 <= start_s < _LATEST_S and 0 <= stop_s < _LATEST_S and 0 <= nbytes < 1 << 63):
+            if not (0 <= start_s < _LATEST_S and 0 <= stop_s < _LATEST_S and 0 <= nbytes <= wire.MOST_BYTES):
                 raise ValueError(computed)
             duration_us = max(round((stop_s - start_s) * 1e6), 0)
             unit = _UNITS[duration_us.bit_length()]

@@ -72,7 +72,7 @@ class TotalsReader:
             processing=processing,
             in_memory=in_memory,
             erred=erred,
-            held_bytes=held_bytes,
+            held_bytes=max(0, min(held_bytes, wire.MOST_BYTES)),
             idle_since_ms=round(idle_since * 1e3) if idle_since else None,
             idle_timeout_us=round(timeout_s * 1e6) if timeout_s else None,
             desired_workers=adaptive.desired,

@@ -16,6 +16,8 @@ CONTENT_TYPE = "application/octet-stream"
 """Of a body as posted. Not `application/json`: API Gateway takes that for text, and compressed bytes are lost."""
 MAX_BODY_BYTES = 768 << 10
 """Largest body as posted: what a queue of 1 MiB of text holds as base64. With 1,000 workers it is a tenth of it."""
+MOST_BYTES = 1 << 60
+"""No size that a message tells is larger: a user's own `sizeof` may say anything."""
 LATEST_MS = 253_370_764_800_000
 """The year 9999: no time that a message tells is negative or later, for no calendar reaches further."""
 

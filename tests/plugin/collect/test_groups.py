@@ -9,6 +9,7 @@ import pytest
 from dask import array, dataframe  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 from distributed import Event, Worker, wait
 
+from daskscope import wire
 from daskscope.collect import groups as module
 from daskscope.collect.groups import GroupReader
 from tests.plugin.rig import Cluster, boom, group_rows, inc, look_at, running, until
@@ -369,3 +370,22 @@ async def test_a_reduction_of_an_array_is_told_with_its_types(cluster: Cluster) 
         todo += [row for row in rows if row["no"] in set(dependencies) - reached]
         reached.update(dependencies)
     assert reached == {row["no"] for row in rows}, "its dependencies lead to all of them"
+
+
+class Boundless:
+    """A result whose own account of its size no column holds."""
+
+    def __sizeof__(self) -> int:
+        return (1 << 62) - 1
+
+    def __dask_tokenize__(self) -> str:
+        return "boundless"
+
+
+async def test_a_size_that_no_column_holds_is_told_as_the_largest(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    held = cluster.client.map(lambda n: Boundless(), range(3), key="boundless")
+    await wait(held)
+    message = look()
+    assert [row["nbytes"] for row in group_rows(message)] == [wire.MOST_BYTES]
+    assert message.totals.held_bytes == wire.MOST_BYTES
