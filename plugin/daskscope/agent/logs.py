@@ -20,7 +20,7 @@ from daskscope.agent.tap import Tap
 
 BATCH_S = 0.5
 """Lines below WARNING wait so long for others; from WARNING on a line goes at once, for it may be the last."""
-PAUSE_S, MAX_PAUSE_S = 0.25, 2.0
+PAUSE_S, MAX_PAUSE_S = 0.25, 1.0
 """From one payload to the next, also of warnings: each costs the scheduler's loop 0.4 ms, whatever is in it. Doubled
 with each payload while lines are dropped."""
 
