@@ -53,7 +53,7 @@ class Ran:
     seen: Account
 
 
-@pytest.fixture(scope="module", params=["embedded", "aws"])
+@pytest.fixture(scope="module", params=["embedded", pytest.param("aws", marks=pytest.mark.long)])
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     folder = tmp_path_factory.mktemp("matrix")
     with housed(folder) as house, ExitStack() as stack:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import dask.config
 from distributed import Client, Scheduler, Worker
 
 from daskscope import settings as options
@@ -20,6 +21,9 @@ from daskscope.transport import Outcome
 from daskscope.watch import Watch
 
 KEPT = Outcome("kept", "")
+
+UNHURRIED: dict[str, Any] = {f"distributed.worker.memory.{name}": False for name in ("target", "spill", "pause")}
+"""A worker in this process counts as its memory what all tests before have left, and would pause for it."""
 
 
 class Inbox:
@@ -65,6 +69,7 @@ async def running(n_workers: int = 1, *, worker: dict[str, Any] | None = None, *
                   ) -> AsyncGenerator[Cluster]:  # fmt: skip
     """A scheduler, its workers (one thread each) and an asynchronous client, all on this event loop."""
     async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(dask.config.set(UNHURRIED))
         scheduler = await stack.enter_async_context(quiet_scheduler(**options))
         workers = [
             await stack.enter_async_context(
