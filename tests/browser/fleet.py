@@ -56,6 +56,7 @@ class Fleet:
             answer = self.post(
                 message(
                     cluster="a" * 32, boot=boot_at(start), seq=seq, made_at_ms=start + 10_000 * seq, totals=totals,
+                    next_s=10.0 if seq < 40 else 600.0,  # no more come, and a slow machine is not to make it lost
                     identity=identity(name="nightly-etl", started_at_ms=start) if seq == 0 else None,
                     workers=workers(present, memory_mib=memory), lost={"events over the cap": 12} if seq > 30 else {},
                     **self._happenings(start) if seq == 40 else {},
