@@ -9,6 +9,7 @@ rest is done in a thread. Where Dask's profiling is switched off (`distributed.w
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import threading
@@ -49,7 +50,7 @@ _BASE = ("distributed/worker.py", "distributed\\worker.py")
 _LIBRARY = re.compile(r".*/(?:site-packages|dist-packages|(?:l|L)ib/python3\.\d+|dask-(?:scratch|worker)-space/[^/]+)/")
 """Of `/usr/lib/python3.11/site-packages/pandas/core/frame.py` it leaves `pandas/core/frame.py`; of a file that was
 uploaded, what is the same on each worker."""
-_HOME = re.compile(r".*?/(?:homes?|Users)/[^/]+/|/root/")
+_HOME = re.compile(r".*?/(?:homes?|Users)/[^/]+/")
 
 Place = tuple[str, int, str]
 """File, line and name of a function's definition."""
@@ -218,5 +219,7 @@ def frame_text(file: str, line: int, function: str) -> str:
     if not path.startswith("<"):
         path, n_cut = _LIBRARY.subn("", path, count=1)
         if not n_cut:
-            path = "/".join(_HOME.sub("", path, count=1).split("/")[-2:])
+            # Asked here and now: what a module has at its top would come along from the scheduler's machine.
+            own_home = os.path.expanduser("~").replace("\\", "/") + "/"  # noqa: PTH111  # a Path has no such slash
+            path = "/".join(_HOME.sub("", path.removeprefix(own_home), count=1).split("/")[-2:])
     return f"{function[-MAX_TEXT:]} ({path[-MAX_TEXT:]}:{line})"

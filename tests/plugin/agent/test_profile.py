@@ -351,7 +351,8 @@ FILES = [
     ("C:\\Users\\bob\\env\\Lib\\site-packages\\pandas\\io\\sql.py", "pandas/io/sql.py"),
     ("/tmp/dask-scratch-space/worker-9pzxiuyq/etl.py", "etl.py"),
     ("/home/alice/script.py", "script.py"),
-    ("/root/script.py", "script.py"),
+    ("/srv/people/eve/script.py", "script.py"),
+    ("/srv/people/eve/etl/clean.py", "etl/clean.py"),
     ("C:\\Users\\bob\\script.py", "script.py"),
     ("/nfs/homes/alice/script.py", "script.py"),
     ("/home/alice/customers/acme/etl/clean.py", "etl/clean.py"),
@@ -363,7 +364,8 @@ FILES = [
 
 
 @pytest.mark.parametrize(("file", "shown"), FILES)
-def test_files_are_told_without_where_they_lie(file: str, shown: str) -> None:
+def test_files_are_told_without_where_they_lie(file: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/srv/people/eve")
     assert frame_text(file, 7, "load") == f"load ({shown}:7)"
 
 
