@@ -73,8 +73,9 @@ def _sent_bytes(message: wire.Message, encoding: Encoding) -> int:
 
 
 def _rows(table: wire.Workers | wire.Groups) -> Iterator[dict[str, Any]]:
-    columns: dict[str, Any] = {f.name: getattr(table, f.name) for f in fields(table)}
-    for n in range(len(next(iter(columns.values())))):
+    # Columns of GPUs are empty where no worker has one.
+    columns: dict[str, Any] = {f.name: getattr(table, f.name) for f in fields(table) if getattr(table, f.name)}
+    for n in range(len(next(iter(columns.values()), ()))):
         yield {
             name: {key: values[n] for key, values in column.items()} if isinstance(column, dict) else column[n]
             for name, column in columns.items()
