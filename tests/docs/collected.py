@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 
-from daskscope.settings import OPTIONS, Option
+from daskscope.options import OPTIONS, Option
 from daskscope_query.tables import ORIGIN, ROLLUPS, TABLES, Column, Table
 
 

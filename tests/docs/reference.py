@@ -8,7 +8,8 @@ import click
 
 from daskscope import errors
 from daskscope.cli import EXIT_CODES, scope
-from daskscope.settings import OPTIONS, default_data
+from daskscope.options import OPTIONS
+from daskscope.parsing import default_data
 from tests.docs.collected import collected
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"

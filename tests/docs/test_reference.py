@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daskscope.cli import EXIT_CODES
-from daskscope.settings import OPTIONS, Option
+from daskscope.options import OPTIONS, Option
 from daskscope_query.tables import TABLES
 from tests.docs import reference
 

@@ -11,7 +11,7 @@ import pytest
 from distributed import get_worker, wait
 
 import daskscope
-from daskscope.settings import OPTIONS
+from daskscope.options import OPTIONS
 from tests.end_to_end.conftest import Cluster
 from tests.end_to_end.house import eventually
 from tests.end_to_end.workloads.hot import burn

@@ -8,9 +8,10 @@ from typing import Any
 import dask.config
 import pytest
 
-from daskscope import settings
+from daskscope import parsing
 from daskscope.errors import DaskscopeError, SettingsError
-from daskscope.settings import OPTIONS, Option, Settings, load
+from daskscope.options import OPTIONS, Option
+from daskscope.settings import Settings, load
 
 
 def with_option(option: Option, value: Any) -> Settings:
@@ -31,9 +32,10 @@ def test_the_table_and_the_settings_have_the_same_fields() -> None:
 def test_with_nothing_configured_the_defaults_are_in_force(data: Path) -> None:
     assert load() == Settings(
         server=None, token=None, ingest_token=None, account=None, data=str(data), name=None, tags={}, disabled=False,
-        interval_s=10.0, code=True, exceptions=True,
-        events=("invalid-worker-transition", "invalid-worker-task-state", "worker-fail-hard"), logs=30, profile=True,
-        profile_interval_s=60.0, tasks=False, hardware=True, idle_timeout_s=None, remote_close=True,
+        interval_s=10.0, code=True, computation_interval_s=None, exceptions=True,
+        events=("invalid-worker-transition", "invalid-worker-task-state", "worker-fail-hard"),
+        events_interval_s=None, logs=30, profile=True, profile_interval_s=60.0, tasks=False, hardware=True,
+        idle_timeout_s=None, remote_close=True, scrub=True, scrub_words=(), scrub_patterns=(), budget_pct=1.0,
     )  # fmt: skip
 
 
@@ -48,8 +50,10 @@ GOOD: dict[str, tuple[Any, Any]] = {
     "analytics.disabled": (True, True),
     "analytics.interval": ("5s", 5.0),
     "analytics.computation.code.transmit": (False, False),
+    "analytics.computation.interval": ("1m", 60.0),
     "analytics.exceptions.transmit": (False, False),
     "analytics.events.allow": (["*"], ("*",)),
+    "analytics.events.interval": ("30s", 30.0),
     "analytics.logs.level": ("Info", 20),
     "analytics.profile.transmit": (False, False),
     "analytics.profile.interval": ("2 minutes", 120.0),
@@ -57,6 +61,10 @@ GOOD: dict[str, tuple[Any, Any]] = {
     "analytics.hardware.transmit": (False, False),
     "analytics.idle.timeout": ("20m", 1200.0),
     "analytics.remote-close": (False, False),
+    "analytics.scrub.secrets": (False, False),
+    "analytics.scrub.words": (["patient_id"], ("patient_id",)),
+    "analytics.scrub.patterns": (["MRN-[0-9]+"], ("MRN-[0-9]+",)),
+    "analytics.budget": (0.5, 0.5),
 }
 
 
@@ -100,8 +108,10 @@ BAD: dict[str, list[Any]] = {
     "analytics.disabled": ["yes", 1, None],
     "analytics.interval": ["soon", "0s", 0, -1, "2 hours", None, True, float("nan"), float("inf"), [1], "99 ms"],
     "analytics.computation.code.transmit": ["on", None],
+    "analytics.computation.interval": ["soon", 0, "2 hours", True],
     "analytics.exceptions.transmit": [0],
     "analytics.events.allow": ["*", None, [1], [None]],
+    "analytics.events.interval": ["soon", 0, "2 hours", True],
     "analytics.logs.level": ["loud", "", 30, True, ["info"]],
     "analytics.profile.transmit": ["no"],
     "analytics.profile.interval": [None, "999 ms", "2 hours", True],
@@ -109,6 +119,10 @@ BAD: dict[str, list[Any]] = {
     "analytics.hardware.transmit": ["off"],
     "analytics.idle.timeout": ["never", 0, "999 ms", "31 days", True, float("nan")],
     "analytics.remote-close": ["no"],
+    "analytics.scrub.secrets": ["yes", None],
+    "analytics.scrub.words": ["patient_id", None, [1], [""], ["a b"], ["(a)"]],
+    "analytics.scrub.patterns": ["MRN", None, [1], [""], ["("], ["a*"]],
+    "analytics.budget": ["1%", 0, 101, True, float("nan")],
 }
 
 
@@ -172,16 +186,16 @@ def test_the_token_is_in_no_repr_and_in_no_log(caplog: pytest.LogCaptureFixture)
 
 
 def test_the_data_folder_follows_the_platform(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(settings.sys, "platform", "linux")
+    monkeypatch.setattr(parsing.sys, "platform", "linux")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert settings.default_data() == tmp_path / "daskscope"
+    assert parsing.default_data() == tmp_path / "daskscope"
     monkeypatch.delenv("XDG_DATA_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert settings.default_data() == tmp_path / ".local" / "share" / "daskscope"
-    monkeypatch.setattr(settings.sys, "platform", "darwin")
-    assert settings.default_data() == tmp_path / "Library" / "Application Support" / "daskscope"
+    assert parsing.default_data() == tmp_path / ".local" / "share" / "daskscope"
+    monkeypatch.setattr(parsing.sys, "platform", "darwin")
+    assert parsing.default_data() == tmp_path / "Library" / "Application Support" / "daskscope"
     with dask.config.set({"daskscope.data": None}):
-        assert load().data == str(settings.default_data())
+        assert load().data == str(parsing.default_data())
 
 
 def test_a_data_folder_with_a_tilde_is_the_user_s(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
