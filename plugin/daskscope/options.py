@@ -1,0 +1,228 @@
+"""The option table: key, default, unit and meaning of all that stands under `daskscope:` in Dask's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from daskscope import parsing
+
+FAILURE_TOPICS = ("invalid-worker-transition", "invalid-worker-task-state", "worker-fail-hard")
+"""Event topics in which Dask reports its own failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One row of the table; `parse(key, value)` gives the field's value or raises SettingsError."""
+
+    key: str
+    field: str
+    default: Any
+    unit: str
+    meaning: str
+    parse: Callable[[str, Any], Any]
+    governs: tuple[str, ...] = ()
+    """Tables of the lake, or columns (`table.column`), that stay empty where it is off."""
+    off: Any = None
+    """The value that turns these off."""
+
+    @property
+    def environment(self) -> str:
+        return "DASK_DASKSCOPE__" + self.key.replace(".", "__").replace("-", "_").upper()
+
+
+OPTIONS = (
+    Option(
+        "server",
+        "server",
+        None,
+        "URL",
+        "Where to report; null looks for `daskscope serve` on 127.0.0.1:8790.",
+        parsing.url,
+    ),
+    Option(
+        "token", "token", None, "", "Proves who asks; null takes the one of the server on this machine.", parsing.token
+    ),
+    Option(
+        "ingest-token",
+        "ingest_token",
+        None,
+        "",
+        "The token that is shipped to schedulers, where its scope should be ingest alone; null ships `token`.",
+        parsing.token,
+    ),
+    Option(
+        "account", "account", None, "", "Whose clusters to list; null means the token's own account.", parsing.account
+    ),
+    Option("data", "data", None, "folder", "Where the embedded server and the spool keep their files.", parsing.folder),
+    Option(
+        "name",
+        "name",
+        None,
+        "",
+        "The cluster's name on the pages; null takes the scheduler's host and id.",
+        parsing.text,
+    ),
+    Option("tags", "tags", {}, "", "Labels of the cluster, like {project: climate}.", parsing.tags),
+    Option("analytics.disabled", "disabled", False, "", "Report nothing at all.", parsing.switch),
+    Option("analytics.interval", "interval_s", "10s", "seconds", "Time between two messages.", parsing.interval),
+    Option(
+        "analytics.computation.code.transmit",
+        "code",
+        True,
+        "",
+        "Send the user's code around `compute` calls.",
+        parsing.switch,
+        governs=("computations.code",),
+        off=False,
+    ),
+    Option(
+        "analytics.computation.interval",
+        "computation_interval_s",
+        None,
+        "seconds",
+        "Least time between two messages that tell of computations, spans and task groups; null: in every one.",
+        parsing.optional_interval,
+    ),
+    Option(
+        "analytics.exceptions.transmit",
+        "exceptions",
+        True,
+        "",
+        "Send texts and tracebacks of failed tasks and of Dask's own failures, also of those that are events. What is "
+        "logged with a traceback is a log line.",
+        parsing.switch,
+        governs=("exceptions",),
+        off=False,
+    ),
+    Option(
+        "analytics.events.allow",
+        "events",
+        list(FAILURE_TOPICS),
+        "topics",
+        'Which event topics to send; ["*"] for all, [] for none.',
+        parsing.topics,
+        governs=("events",),
+        off=[],
+    ),
+    Option(
+        "analytics.events.interval",
+        "events_interval_s",
+        None,
+        "seconds",
+        "Least time between two messages that tell of events; null: in every one.",
+        parsing.optional_interval,
+    ),
+    Option(
+        "analytics.logs.level",
+        "logs",
+        "warning",
+        "level",
+        "Send log lines of scheduler, workers and nannies, with the tracebacks in them, from this level on: debug, "
+        "info, warning, error, critical, or off.",
+        parsing.level,
+        governs=("logs",),
+        off="off",
+    ),
+    Option(
+        "analytics.profile.transmit",
+        "profile",
+        True,
+        "",
+        "Send what functions workers spend their time in.",
+        parsing.switch,
+        governs=("profiles",),
+        off=False,
+    ),
+    Option(
+        "analytics.profile.interval",
+        "profile_interval_s",
+        "60s",
+        "seconds",
+        "Time between two profiles of a worker; beyond 100 workers doubled whenever their number doubles.",
+        parsing.profile_interval,
+    ),
+    Option(
+        "analytics.tasks.transmit",
+        "tasks",
+        False,
+        "",
+        "Send a row for each task: worker, start, duration.",
+        parsing.switch,
+        governs=("tasks",),
+        off=False,
+    ),
+    Option(
+        "analytics.hardware.transmit",
+        "hardware",
+        True,
+        "",
+        "Send cores and memory of the machines and, on EC2, what its metadata service tells: instance type, region, "
+        "zone, spot or not.",
+        parsing.switch,
+        governs=(
+            "members.cores",
+            "members.memory_bytes",
+            "members.gpus",
+            "members.provider",
+            "members.instance_type",
+            "members.region",
+            "members.zone",
+            "members.lifecycle",
+        ),
+        off=False,
+    ),
+    Option(
+        "analytics.idle.timeout",
+        "idle_timeout_s",
+        None,
+        "seconds",
+        "Close the cluster after it has had nothing to do for so long; null never does. A "
+        "`distributed.scheduler.idle-timeout` of Dask's own wins.",
+        parsing.span_of_time,
+    ),
+    Option(
+        "analytics.remote-close",
+        "remote_close",
+        True,
+        "",
+        "Close the cluster when somebody of the account asks for it on the server.",
+        parsing.switch,
+    ),
+    Option(
+        "analytics.scrub.secrets",
+        "scrub",
+        True,
+        "",
+        "Mask what looks like a secret (passwords, tokens, keys) in code, tracebacks, events, log lines and names "
+        "before it is sent. The cluster's own token is always masked.",
+        parsing.switch,
+    ),
+    Option(
+        "analytics.scrub.words",
+        "scrub_words",
+        [],
+        "",
+        "More names whose values are masked like a password's, like [patient_id].",
+        parsing.words,
+    ),
+    Option(
+        "analytics.scrub.patterns",
+        "scrub_patterns",
+        [],
+        "",
+        "Regular expressions; what they match is masked, too.",
+        parsing.patterns,
+    ),
+    Option(
+        "analytics.budget",
+        "budget_pct",
+        1.0,
+        "% of a core",
+        "CPU time that the plugin allows itself on the scheduler; above it, it reports less often and in less detail. "
+        "null: no limit.",
+        parsing.percent,
+    ),
+)
+"""Every option there is. Anything else under `daskscope:` is warned about by name."""
