@@ -6,19 +6,26 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
 from bench.catalog import BENCHES
-from bench.rows import Row, figure, progress
+from bench.page import fill
+from bench.rows import Row, progress, text
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME ...]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of a table.")
 @click.option("--list", "show_list", is_flag=True, help="What can be measured.")
+@click.option(
+    "--page",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Write the rows into this page, between its marks.",
+)
 @click.option("--tiny", is_flag=True, help="Sizes that show only that it runs; no budget is judged.")
-def main(names: tuple[str, ...], as_json: bool, show_list: bool, tiny: bool) -> None:
+def main(names: tuple[str, ...], as_json: bool, show_list: bool, page: Path | None, tiny: bool) -> None:
     """Measure what NAMEs stand for, or everything, and print a row a figure."""
     if show_list:
         width = max(map(len, BENCHES))
@@ -30,7 +37,9 @@ def main(names: tuple[str, ...], as_json: bool, show_list: bool, tiny: bool) -> 
         raise click.UsageError(f"No benchmark {', '.join(unknown)}; there are: {', '.join(BENCHES)}.")
     _quieten()
     rows = _measure(names or tuple(BENCHES), tiny)
-    if as_json:
+    if page is not None:
+        fill(page, rows)
+    elif as_json:
         for row in rows:
             click.echo(json.dumps(row.to_json()))
     else:
@@ -62,13 +71,9 @@ def _cells(row: Row) -> tuple[str, str, str, str, str]:
     if row.value is None:
         return row.name, "-", "", "-", row.how
     budget = f"{row.budget.direction} {row.budget.limit:,g}" if row.budget else ""
-    peers = ", ".join(f"{name} {_text(value)}" for name, value in row.peers.items())
+    peers = ", ".join(f"{name} {text(value)}" for name, value in row.peers.items())
     held = {True: "yes", False: "NO", None: "-"}[row.held]
-    return row.name, f"{_text(row.value)} {row.unit}", budget, held, peers
-
-
-def _text(value: float) -> str:
-    return f"{figure(value):,}".removesuffix(".0")
+    return row.name, f"{text(row.value)} {row.unit}", budget, held, peers
 
 
 if __name__ == "__main__":

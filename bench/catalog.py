@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from bench.at_rest import at_rest
+from bench.close import close
+from bench.hosts import hosts
 from bench.import_cost import import_cost
 from bench.instructions import instructions
 from bench.interval import interval
 from bench.message_bytes import message_bytes
 from bench.report_size import report_size
 from bench.rows import Bench
+from bench.start import start
 from bench.write_cpu import write_cpu
 
 BENCHES = {
@@ -18,6 +21,9 @@ BENCHES = {
             "instructions", "what a watched scheduler executes more than a bare one (callgrind; minutes)", instructions
         ),
         Bench("interval", "CPU of one interval on the scheduler's event loop", interval),
+        Bench("hosts", "CPU of a real scheduler process, watched by us and by others", hosts),
+        Bench("start", "what a scheduler waits for when the plugin starts", start),
+        Bench("close", "what a scheduler waits for when it closes", close),
         Bench("message-bytes", "size of a message on the wire", message_bytes),
         Bench("write-cpu", "CPU per message from decode to Parquet", write_cpu),
         Bench("at-rest", "size of messages and worker samples in the lake", at_rest),

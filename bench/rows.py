@@ -67,6 +67,11 @@ def figure(value: float) -> float:
     return float(f"{value:.4g}")
 
 
+def text(value: float) -> str:
+    """The same for people to read."""
+    return f"{figure(value):,}".removesuffix(".0")
+
+
 def progress(text: str) -> None:
     """Tell whoever waits what is being measured; standard output is for rows."""
     print(f"bench: {text}", file=sys.stderr, flush=True)

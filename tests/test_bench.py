@@ -13,8 +13,8 @@ from bench.import_cost import FUNCTIONS
 from bench.rows import Budget, Row
 
 ROOT = Path(__file__).parent.parent
-# callgrind takes a minute to start Python alone.
-QUICK = sorted(BENCHES.keys() - {"instructions"})
+# callgrind takes a minute to start Python alone, and clusters of real processes take their time.
+QUICK = sorted(BENCHES.keys() - {"instructions", "hosts"})
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -37,7 +37,7 @@ def check_rows(output: str, names: list[str]) -> None:
         assert set(row) == {"name", "value", "unit", "budget", "peers", "held", "how"}
         assert row["held"] is None
         assert row["how"].endswith(".")
-        assert row["value"] is None or row["value"] > 0 or row["name"].startswith("instructions")
+        assert row["value"] is None or row["value"] > 0 or row["name"].startswith(("instructions", "hosts"))
         assert all(value > 0 for value in row["peers"].values())
 
 
@@ -53,6 +53,26 @@ def test_instructions_are_counted() -> None:
     done = bench("--tiny", "--json", "instructions")
     assert done.returncode == 0, done.stderr
     check_rows(done.stdout, ["instructions"])
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_hosts_are_measured() -> None:
+    done = bench("--tiny", "--json", "hosts")
+    assert done.returncode == 0, done.stderr
+    check_rows(done.stdout, ["hosts"])
+
+
+def test_rows_go_into_a_page_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- measured -->\nold\n<!-- end -->\nafter\n")
+    done = bench("--tiny", "--page", str(page), "message-bytes")
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "old" not in text
+    assert "| `message-bytes/2-workers/zstd` | " in text
 
 
 def test_table_has_a_line_a_row_under_its_heads() -> None:
