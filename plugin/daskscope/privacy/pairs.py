@@ -1,0 +1,172 @@
+"""A secret's name and what stands after it, wherever people write them: code, configuration, logs, command lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from daskscope.privacy import unquoted, values
+from daskscope.privacy.names import Names, Sign
+from daskscope.privacy.values import Span
+
+MAX_PARTS = 20
+"""Of one value that is written in several quoted parts."""
+_DASK_TOKENS = ("token", "barrier_token")
+"""Arguments of Dask's, too: a label in one is a name."""
+
+_QUOTE = r"&quot;|&\#3[49];|%2[27]"
+_AFTER = re.compile(
+    rf"""(?P<close>\\{{0,3}}["'`]|{_QUOTE})?(?:\s{{0,2}}\])?
+    (?:[ \t]{{0,20}}
+      (?: :[ \t]{{0,4}}(?:[A-Za-z_][\w.]{{0,40}}(?:\[[\w.,\ |"'\[\]]{{0,60}}\])?(?:[ ]?\|[ ]?[\w.]{{1,20}}){{0,3}})
+            (?:[ ]{{1,2}}=(?!=)|=(?=["']))
+        | := | => | (?P<compares>[=!]=) | %3[ADad] | (?P<equals>=)(?!=) | (?P<colon>:)(?!:) )
+      [ \t]{{0,20}}(?:{_QUOTE})?
+    | (?P<value>["']?[ \t]{{0,4}},?\s{{0,80}}["']?(?:[Vv]alue|[Dd]efault)["']?[ \t]{{0,4}}[:=][ \t]{{0,4}})
+    | (?P<comma>[ ]{{0,4}},\s{{0,40}})
+    | (?P<is>[ ](?:is|was|for[ ][^\s:]{{1,60}}:)(?:[ ](?:set[ ]to|now))?:?[ ] | [ ]->[ ])
+    | (?P<tag>>)
+    | (?P<call>\((?=[rbf]?["']))
+    | (?P<blank>[ \t]{{1,4}})
+    )""",
+    re.VERBOSE,
+)
+_WRAPPER = (
+    r"(?:[\w.]{0,40}(?:SecretStr|SecretBytes|Secret|str|bytes|b64decode|b64encode|quote_plus|quote|unquote|fromhex|"
+    r"Password|Sensitive|loads)\(\s{0,40}){0,2}"
+)
+_PREFIX = r"""[rRbBfFuU]{0,2}(?P<escaped>\\{0,3})(?P<quote>\"\"\"|'''|["'`])"""
+_OPEN = re.compile(r"(?P<group>\(\s{0,80}|\\\r?\n[ \t]{0,80})?" + _WRAPPER + _PREFIX)
+_OPEN_LATER = re.compile(r"\s{0,80}(?P<group>\(\s{0,80})?" + _WRAPPER + _PREFIX)
+_GO_ON = re.compile(r"[ \t]{0,20}(?:\+[ \t]{0,20})?" + _PREFIX)
+_GO_ON_LATER = re.compile(r"\s{0,80}(?:\+\s{0,80})?" + _PREFIX)
+_GO_ON_TUPLE = re.compile(r"[ \t]{0,20},[ \t]{0,20}" + _PREFIX)
+_OTHERWISE = re.compile(r"[^\n\"']{0,60}(?:\([\"'][^\"'\n]{0,60}[\"']\))?[^\n\"']{0,20}\bor (?=[rbfu]?[\"'])")
+_CALLED = re.compile(
+    r"(?:^|[._])(?:set|with|use|change|reset|update|verify|check|hash|encrypt)_?[a-z_]*\Z", re.IGNORECASE
+)
+_LIST = re.compile(r"[\[({][^\[\](){}]{1,2000}[\])}]")
+_IN_LIST = re.compile(r"""(?P<quote>["'])(?P<value>[^"'\n]{1,500})(?P=quote)(?P<colon>\s?:)?""")
+_ELEMENT = re.compile(r"[^<>]{1,1000}(?=</)")
+_BESIDE = re.compile(r"[\[<(]?[\"'`]?(?P<value>[^\s\"'`<>\[\](){},;]{10,500})")
+_FOLDED = re.compile(r"[|>][+-]?\d?[ \t]{0,10}\r?\n")
+_INDENT = re.compile(r"[ \t]*+")
+
+
+class Pair:
+    """One name, from `start` to `stop` of a text."""
+
+    def __init__(self, names: Names, text: str, start: int, stop: int, sign: Sign) -> None:
+        self._names, self._text, self._start, self._stop, self._sign = names, text, start, stop, sign
+        self._name = text[start:stop]
+        self._is_flag = self._name.startswith("--")
+
+    def spans(self) -> Iterable[Span]:
+        """Where its value is, in parts if it is written in parts; nothing if none is shown."""
+        text = self._text
+        after = _AFTER.match(text, self._stop)
+        if after is None:
+            return []
+        end = after.end()
+        if self._sign is Sign.LINK:
+            return unquoted.in_link(text, self._start, end) if after["equals"] else []
+        if after["tag"]:
+            found = _ELEMENT.match(text, end) if text[self._start - 1 : self._start] == "<" else None
+            return [] if found is None or values.is_placeholder(found[0].strip()) else [found.span()]
+        if after["blank"] and not (self._is_flag or unquoted.needs_no_sign(text, self._name, self._start, end)):
+            return self._beside(end)
+        if after["call"] and not (self._sign is Sign.SECRET and _CALLED.search(self._name)):
+            return []
+        if after["colon"] and (folded := _FOLDED.match(text, end)):
+            return self._folded(folded.end())
+        opening = (_OPEN_LATER if after["close"] and not after["blank"] else _OPEN).match(text, end)
+        if opening is not None:
+            return self._quoted(opening, after)
+        if after["comma"] or after["compares"]:
+            return []
+        if self._sign is Sign.SECRET and (otherwise := _OTHERWISE.match(text, end)):
+            opening = _OPEN.match(text, otherwise.end())
+            return self._quoted(opening, after) if opening else []
+        return unquoted.spans(self._names, text, self._start, self._stop, self._sign, after)
+
+    def _quoted(self, opening: re.Match[str], after: re.Match[str]) -> list[Span]:
+        text, quote, escaped = self._text, opening["quote"], opening["escaped"]
+        start = opening.end()
+        end = values.quoted_end(text, start, quote, escaped)
+        if end is None:
+            end = min(len(text), start + values.MAX_VALUE) if len(quote) == 3 else values.line_end(text, start)
+            if end < len(text) or not any(map(str.isalnum, text[start:end])):
+                return []  # it closes what began before the name
+        value = text[start:end]
+        if len(quote) == 1 and not escaped and self._closes(opening.start("quote"), quote, value):
+            return []
+        if after["comma"] and not (after["close"] and (self._is_flag or self._is_tuple(end + len(quote), value))):
+            return []
+        if not self._shows(value) or (after["compares"] and not values.looks_random(value)):
+            return []
+        is_target = text[max(self._start - 2, 0) : self._start].rstrip() == "," and not after["close"]
+        go_on = _GO_ON_TUPLE if is_target else _GO_ON_LATER if opening["group"] else _GO_ON
+        spans = [(start, end)]
+        while len(spans) < MAX_PARTS and (part := go_on.match(text, end + len(escaped) + len(quote))):
+            start, quote, escaped = part.end(), part["quote"], part["escaped"]
+            end = values.quoted_end(text, start, quote, escaped)
+            if end is None:
+                break
+            spans.append((start, end))
+        return spans
+
+    def _closes(self, place: int, quote: str, value: str) -> bool:
+        """Whether the quote at `place` ends a text that began before the name, as in `getpass("Password: ")`."""
+        line = self._text.rfind("\n", max(place - 2_000, 0), place) + 1
+        is_odd = self._text.count(quote, max(line, place - 2_000), place) % 2
+        return bool(is_odd) and (not value or not value[0].isalnum() or any(map(str.isspace, value)))
+
+    def _is_tuple(self, end: int, value: str) -> bool:
+        """`("password", "x")`: a pair, and not two names."""
+        before = self._text[max(self._start - 8, 0) : self._start].rstrip("rbfu\"'\\ ")
+        after = self._text[end : end + 8].lstrip(", \n")
+        if self._names.sign(value) is not None or not (before.endswith(("(", "[")) and after.startswith((")", "]"))):
+            return False
+        return values.looks_random(value) or (before.endswith("(") and not self._name.lower().endswith("token"))
+
+    def _shows(self, value: str) -> bool:
+        if values.is_placeholder(value):
+            return False
+        if self._sign is Sign.MAYBE:
+            return values.looks_random(value)
+        if self._name.lower() in _DASK_TOKENS and values.is_label(value):
+            return False
+        is_constant = value.isupper() and "_" in value and value.isidentifier()
+        return not (is_constant and self._names.sign(value) is not None)  # the name of a variable, not its value
+
+    def _beside(self, place: int) -> list[Span]:
+        """`token x`, with nothing between them: prose, unless nobody would write the next word."""
+        found = _BESIDE.match(self._text, place) if self._sign is Sign.SECRET else None
+        return [found.span("value")] if found and values.is_strong(found["value"]) else []
+
+    def _folded(self, place: int) -> list[Span]:
+        """YAML's lines that are one text: all that are further in than the name."""
+        text = self._text
+        line = text.rfind("\n", max(self._start - 200, 0), self._start) + 1
+        name_indent = _INDENT.match(text, line)
+        spans: list[Span] = []
+        while place < len(text) and len(spans) < MAX_PARTS:
+            indent, end = _INDENT.match(text, place), values.line_end(text, place)
+            if indent is None or name_indent is None or len(indent[0]) <= len(name_indent[0]):
+                break
+            spans.append((indent.end(), end))
+            place = end + 1
+        return [span for span in spans if not values.is_placeholder(text[slice(*span)])]
+
+
+def in_list(names: Names, text: str, name: str, stop: int) -> Iterator[Span]:
+    """`passwords = ["a", "b"]`; a list of tokens may be a language's."""
+    after = _AFTER.match(text, stop)
+    found = _LIST.match(text, after.end()) if after and (after["equals"] or after["colon"]) else None
+    if after is None or found is None:
+        return
+    for item in _IN_LIST.finditer(found[0]):
+        value = item["value"]
+        is_secret = values.is_strong(value) if name.lower().endswith("tokens") else not values.is_placeholder(value)
+        if is_secret and not item["colon"] and names.sign(value) is None:
+            yield after.end() + item.start("value"), after.end() + item.end("value")

@@ -1,0 +1,88 @@
+"""A text that was cut in the midst of a secret: what is left of it does not look like one any more."""
+
+from __future__ import annotations
+
+import pytest
+
+from daskscope import wire
+from daskscope.agent.texts import MAX_TEXT
+from daskscope.collect.computations import _cut as cut_code
+from daskscope.collect.exceptions import _cut as cut_text
+from daskscope.collect.payloads import MAX_DETAIL, as_json, as_key
+from daskscope.privacy.scrubber import Scrubber
+from tests.plugin.privacy.planted import SERVICES, Maker
+from tests.plugin.rig import settings
+
+OWN = "aT0k/en.of-ours+12"
+SHORTEST = 6
+"""So much of a secret nobody can use."""
+
+
+def beginnings(secret: str) -> list[str]:
+    return [secret[:n] for n in range(SHORTEST, len(secret))]
+
+
+def secrets() -> list[tuple[str, str, str]]:
+    """What stands before each, the secret, and its name."""
+    maker = Maker(11)
+    bare = [("refused: ", maker.key_of(service), service) for service in SERVICES if service != "card"]
+    return [
+        *bare,
+        ('password = "', maker.token(), "password"),
+        ("password=", maker.token(), "unquoted"),
+        ("postgresql://ada:", maker.token(), "link"),
+        ('{"Authorization": "Bearer ', maker.token(), "header"),
+        ("", OWN, "own token"),
+    ]
+
+
+@pytest.mark.parametrize(("before", "secret", "name"), secrets(), ids=[name for *_, name in secrets()])
+def test_nothing_of_a_secret_that_was_cut_stays(before: str, secret: str, name: str) -> None:
+    scrubber = Scrubber(settings(token=OWN))
+    for n in range(SHORTEST, len(secret)):
+        room = MAX_TEXT - len(before) - n
+        text = cut_text("word " * (room // 5) + " " * (room % 5) + before + secret + " and on it goes")
+        assert text.endswith("more characters)"), "it was cut"
+        found = scrubber.text(text)
+        assert secret[:SHORTEST] not in found, (name, n)
+        assert found.endswith("more characters)")
+
+
+@pytest.mark.parametrize(("before", "secret", "name"), secrets(), ids=[name for *_, name in secrets()])
+def test_nothing_of_one_stays_in_code_that_was_cut(before: str, secret: str, name: str) -> None:
+    scrubber = Scrubber(settings(token=OWN))
+    n = len(secret) // 2
+    room = (64 << 10) - len(before) - n
+    text = cut_code("x = 1\n" * (room // 6) + " " * (room % 6) + before + secret + "\ny = 2\n")
+    found = scrubber.text(text)
+    assert secret[:SHORTEST] not in found
+    assert found.endswith("bytes of this source here")
+    assert found.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(("before", "secret", "name"), secrets(), ids=[name for *_, name in secrets()])
+def test_nothing_of_one_stays_in_a_payload_that_was_cut(before: str, secret: str, name: str) -> None:
+    scrubber = Scrubber(settings(token=OWN))
+    for n in beginnings(secret)[::7]:
+        room = MAX_DETAIL - len(before) - len(n)
+        event = wire.Event(
+            no=0, at_ms=0, topic="t", action="a", detail=as_json({"m": "w " * (room // 2) + before + secret})
+        )
+        message = wire.Message(
+            v=1, cluster="c", boot="b", seq=0, made_at_ms=0, uptime_us=0, next_s=1, events=[event],
+        )  # fmt: skip
+        scrubber.message(message)
+        assert secret[: SHORTEST + 2] not in message.events[0].detail, (name, n)
+
+
+def test_nothing_of_one_stays_in_a_name_that_was_cut() -> None:
+    secret = Maker(3).key_of("openai")
+    found = Scrubber(settings()).text(as_key(f"load-{'x' * 170} {secret}"))
+    assert secret[:12] not in found
+    assert found.startswith("load-xxx")
+
+
+def test_the_end_of_a_cut_text_that_hides_nothing_stays() -> None:
+    for words in ("and so on it went", "in load_parquet", "KeyError: 'name'", "tcp://10.0.0.1:87"):
+        text = cut_text("word " * (MAX_TEXT // 5) + words + " more" * 9)
+        assert Scrubber(settings()).text(text) == text
