@@ -1,7 +1,8 @@
 """Compression of messages: zstd where the package `zstandard` is installed, else gzip; undone within a limit.
 
-Needs nothing of the message itself: the sender compresses what `wire.encode` made, the server decompresses whatever
-comes, also what was made to burst it.
+Two further encodings start from the sample that both sides know (`wire/sample.py`): for a server that says it takes
+them. The sender compresses what `wire.encode` made, the server decompresses whatever comes, also what was made to
+burst it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ import gzip
 import io
 import threading
 import zlib
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
 
 from daskscope.errors import BadMessage, TooLarge
+from daskscope.wire.sample import sample
 
 if TYPE_CHECKING:
     import zstandard
@@ -23,29 +27,44 @@ PIECE_BYTES = 1 << 16
 """Decompressed at a time: to ask for the limit at once costs a buffer of that size for every small message, and holds
 what a bomb makes twice."""
 
-Encoding = Literal["zstd", "gzip"]
+Plain = Literal["zstd", "gzip"]
+Sampled = Literal["daskscope-1-zstd", "daskscope-1-deflate"]
+"""After the sample of that number. Names that nothing on the way takes for an encoding it should undo."""
+Encoding = Plain | Sampled
+SAMPLED: tuple[Sampled, ...] = get_args(Sampled)
 
 
-def compress(body: bytes) -> tuple[bytes, Encoding]:
-    """The smaller transport form: zstd level 3 where the package `zstandard` is installed, else gzip."""
+def compress(body: bytes, taken: Collection[str] = ()) -> tuple[bytes, Encoding]:
+    """The smallest form that the server takes: any takes zstd, used where the package `zstandard` is installed, and
+    gzip; `taken` are those it takes besides."""
     try:
-        import zstandard
+        contexts = _zstd()
     except ImportError:
+        if "daskscope-1-deflate" in taken:
+            stream = zlib.compressobj(6, zdict=sample())
+            return stream.compress(body) + stream.flush(), "daskscope-1-deflate"
         return gzip.compress(body, 6, mtime=0), "gzip"
-    return zstandard.ZstdCompressor(level=3).compress(body), "zstd"
+    if "daskscope-1-zstd" in taken:
+        return contexts.after_sample.compress(body), "daskscope-1-zstd"
+    return contexts.plain.compress(body), "zstd"
 
 
 def decompress(body: bytes, encoding: str | None, limit_bytes: int = MAX_MESSAGE_BYTES) -> bytes:
     """Undo `compress`, never producing more than `limit_bytes`.
 
-    Raises TooLarge over the limit, BadMessage for a broken stream or any encoding but zstd, gzip or none.
+    Raises TooLarge over the limit, BadMessage for a broken stream or an encoding that `compress` does not make, but
+    none.
     """
     if encoding in (None, "", "identity"):
         plain = body
     elif encoding == "gzip":
-        plain = _gunzip(body, limit_bytes)
+        plain = _inflate(body, "gzip", zlib.decompressobj(wbits=31), limit_bytes)
     elif encoding == "zstd":
-        plain = _unzstd(body, limit_bytes)
+        plain = _unzstd(body, _zstd().reader, limit_bytes)
+    elif encoding == "daskscope-1-deflate":
+        plain = _inflate(body, "deflate", zlib.decompressobj(zdict=sample()), limit_bytes)
+    elif encoding == "daskscope-1-zstd":
+        plain = _unzstd(body, _zstd().reader_after_sample, limit_bytes)
     else:
         raise BadMessage(f"Content-Encoding {encoding!r} is not supported: send zstd, gzip or none.")
     if len(plain) > limit_bytes:
@@ -57,8 +76,7 @@ def _too_large(limit_bytes: int) -> TooLarge:
     return TooLarge(f"The message is over {limit_bytes} bytes once decompressed: send less at a time.")
 
 
-def _gunzip(body: bytes, limit_bytes: int) -> bytes:
-    stream = zlib.decompressobj(wbits=31)
+def _inflate(body: bytes, kind: str, stream: zlib._Decompress, limit_bytes: int) -> bytes:
     parts: list[bytes] = []
     room = limit_bytes + 1
     try:
@@ -69,16 +87,16 @@ def _gunzip(body: bytes, limit_bytes: int) -> bytes:
             if room == 0:
                 raise _too_large(limit_bytes)
             if not (parts[-1] or body or stream.eof):
-                raise BadMessage("The gzip stream is cut short.")
+                raise BadMessage(f"The {kind} stream is cut short.")
     except zlib.error as error:
-        raise BadMessage(f"The gzip stream is broken: {error}.") from error
+        raise BadMessage(f"The {kind} stream is broken: {error}.") from error
     return b"".join(parts)
 
 
-def _unzstd(body: bytes, limit_bytes: int) -> bytes:
+def _unzstd(body: bytes, context: zstandard.ZstdDecompressor, limit_bytes: int) -> bytes:
     import zstandard
 
-    reader = _zstd_context().stream_reader(io.BytesIO(body))
+    reader = context.stream_reader(io.BytesIO(body))
     parts: list[bytes] = []
     room = limit_bytes + 1
     try:
@@ -92,14 +110,31 @@ def _unzstd(body: bytes, limit_bytes: int) -> bytes:
     return b"".join(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class _Zstd:
+    """What a thread needs: a context serves one at a time, and making one costs as much as a usual message does."""
+
+    plain: zstandard.ZstdCompressor
+    after_sample: zstandard.ZstdCompressor
+    reader: zstandard.ZstdDecompressor
+    reader_after_sample: zstandard.ZstdDecompressor
+
+
 _own = threading.local()
 
 
-def _zstd_context() -> zstandard.ZstdDecompressor:
-    """This thread's: a context serves one at a time, and making one costs more than a usual message does."""
-    if not hasattr(_own, "context"):
-        import zstandard
+def _zstd() -> _Zstd:
+    """This thread's. Raises ImportError where the package is not installed."""
+    import zstandard
 
-        # A frame's own content size is never trusted, and the window is capped: a 33 kB frame can claim gigabytes.
-        _own.context = zstandard.ZstdDecompressor(max_window_size=8 << 20)
-    return _own.context
+    if not hasattr(_own, "zstd"):
+        known = zstandard.ZstdCompressionDict(sample(), dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+        _own.zstd = _Zstd(
+            plain=zstandard.ZstdCompressor(level=3),
+            # Without a checksum nobody would notice that the two sides have different samples.
+            after_sample=zstandard.ZstdCompressor(level=6, dict_data=known, write_checksum=True),
+            # A frame's own content size is never trusted, and the window is capped: a 33 kB frame can claim gigabytes.
+            reader=zstandard.ZstdDecompressor(max_window_size=8 << 20),
+            reader_after_sample=zstandard.ZstdDecompressor(dict_data=known, max_window_size=8 << 20),
+        )
+    return _own.zstd

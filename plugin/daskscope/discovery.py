@@ -41,13 +41,22 @@ def rendezvous(data: str | Path, port: int) -> Path:
     return Path(data) / "servers" / f"{port}.json"
 
 
+def file_of(settings: Settings) -> Path:
+    """Where the server that these settings mean leaves its rendezvous file, if it runs on this machine."""
+    return rendezvous(settings.data, _port(settings))
+
+
+def _port(settings: Settings) -> int:
+    parts = urlsplit(settings.server or f"http://127.0.0.1:{PORT}")
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
 def find_server(settings: Settings) -> Server | None:
     """The configured server, else the one that runs on this machine; None if there is neither.
 
     A configured token always wins. What is not configured a server on this machine lends, by its rendezvous file.
     """
-    parts = urlsplit(settings.server or f"http://127.0.0.1:{PORT}")
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+    port = _port(settings)
     here = settings.server is None or is_loopback(settings.server)
     found = _read(rendezvous(settings.data, port)) if here else None
     if found is not None and urlsplit(found.url).port != port:
@@ -75,7 +84,7 @@ def _read(path: Path) -> Server | None:
     """What a rendezvous file says, None if there is none or it is not to be believed (logged)."""
     try:
         text = _read_private(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         logger.warning("Ignored %s: %s.", path, error.strerror or error)

@@ -7,18 +7,24 @@ and counted, and the count travels with every later message. Nothing here raises
 
 from __future__ import annotations
 
-import logging
+import contextlib
+import math
 import os
 import random
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import Future
 
 from daskscope import wire
-from daskscope.compression import Encoding, compress
-from daskscope.transport import Outcome, Transport
+from daskscope.agent.texts import told
+from daskscope.attempts import warn
+from daskscope.compression import decompress
+from daskscope.errors import DaskscopeError
+from daskscope.outcome import Outcome
+from daskscope.parcel import Parcel, packed, told_once
+from daskscope.transport import Transport
 
 MAX_MESSAGES = 360
 """An hour at the usual pace."""
@@ -27,25 +33,18 @@ BACKOFF_BASE_S = 1.0
 BACKOFF_CAP_S = 60.0
 PROBE_S = 600.0
 """With a token that the server denies, one message is tried so often: somebody may mend it."""
-CLOSE_S = 5.0
+CLOSE_S = 4.0
+"""With what else a close has to do it takes no 5 seconds, in the middle of a request that hangs as well."""
 FAILING_CLOSE_S = 1.0
 """With a server that failed the last time, closing waits only so long: it may hang rather than refuse."""
 CLOSING_TRIES = 2
 """When the scheduler closes, a server that fails so often in a row is given up at once: nobody waits for it."""
 QUIET_S = 60.0
+MAX_FAULTS = 100
+"""After so many faults of its own the thread ends; the buffer stays bounded, and counts what it drops."""
 
-logger = logging.getLogger("distributed.daskscope")
-
-
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """A message as it will be sent, however often."""
-
-    name: str
-    body: bytes
-    encoding: Encoding
-    once: Counter[str]
-    """How much is in it that no later message tells again."""
+Shown = tuple[bytes, Parcel]
+"""A message as JSON, undone from what will be sent, and that."""
 
 
 class Sender:
@@ -66,12 +65,17 @@ class Sender:
         self._monotonic, self._jitter = monotonic, jitter
         self._inbox: deque[wire.Message] = deque()
         self._parcels: deque[Parcel] = deque()
+        self._shown: dict[int, Future[Shown]] = {}
         self._n_bytes = 0
         self._wake = threading.Condition()
         self._closing = False
         self._not_before = 0.0
         self._n_failures = 0
         self._quiet_until = 0.0
+        self._taken = frozenset[str]()
+        """What the server takes beside zstd and gzip. The first message does not know."""
+        self._is_plain = False
+        """Whether it refused what it had said it takes: it is not asked again."""
         self._pid = os.getpid()
         self.lost: Counter[str] = Counter()
         """Messages dropped so far by reason, and what went with them that no later message tells: failed tasks
@@ -92,12 +96,20 @@ class Sender:
         with self._wake:
             self._inbox.append(message)
             if len(self._inbox) > MAX_MESSAGES:
-                self._count("buffer-full", _once(self._inbox.popleft()))
+                self._count("buffer-full", told_once(self._inbox.popleft()))
             self._wake.notify()
 
+    def show(self, message: wire.Message) -> Future[Shown]:
+        """Like `put`, and tells what will be sent once that is made; DaskscopeError if it cannot be."""
+        shown = self._shown[id(message)] = Future()
+        shown.add_done_callback(lambda _: self._shown.pop(id(message), None))
+        self.put(message)
+        return shown
+
     def close(self, timeout_s: float = CLOSE_S) -> None:
-        """Send what is left, for at most `timeout_s`; then leave it and say how much it was."""
-        if os.getpid() != self._pid or not self._thread.is_alive():
+        """Send what is left, for at most `timeout_s`; then count it as lost (`closing`) and say how much it was. The
+        thread goes on with it for as long as the process lives, in silence."""
+        if os.getpid() != self._pid or self._thread.ident is None:
             return
         with self._wake:
             self._closing = True
@@ -105,15 +117,23 @@ class Sender:
             self._not_before, self._n_failures = 0.0, 0
             self._wake.notify()
         self._thread.join(timeout_s)
-        left = len(self._inbox) + len(self._parcels)
-        if left:
-            logger.warning("daskscope: %d messages could not be delivered before the scheduler closed.", left)
+        left = [*map(told_once, list(self._inbox)), *(parcel.once for parcel in list(self._parcels))]
+        if left and self._quiet_until < math.inf:
+            self._quiet_until = math.inf
+            for once in left:
+                self._count("closing", once)
+            also = "".join(f", {n} {kind}" for kind, n in sum(left, Counter[str]()).items())
+            warn("daskscope: %d messages could not be delivered before the scheduler closed%s.", len(left), also)
 
     def _run(self) -> None:
-        try:
-            while self._step():
-                pass
-        finally:
+        for _ in range(MAX_FAULTS):
+            try:
+                while self._step():
+                    pass
+                break
+            except Exception as error:  # noqa: BLE001  # a fault of ours: the thread lives on, as long as that is rare
+                self._drop("failed", told(error), Counter())
+        with contextlib.suppress(Exception):  # it ends, and nobody is left to tell
             self._transport.close()
 
     def _step(self) -> bool:
@@ -129,7 +149,7 @@ class Sender:
             fresh = list(self._inbox)
             self._inbox.clear()
         for message in fresh:
-            self._pack(message)
+            self._tell(message, self._pack(message))
         if self._parcels and self._monotonic() >= self._not_before:
             self._attempt(self._parcels[0])
         self.cpu_s = time.thread_time()
@@ -137,13 +157,21 @@ class Sender:
 
     def _attempt(self, parcel: Parcel) -> None:
         try:
+            if not parcel.suits(self._taken):
+                parcel = self._recode(parcel)
             self._settle(parcel, self._transport.deliver(parcel.name, parcel.body, parcel.encoding))
         except Exception as error:  # noqa: BLE001  # a fault of ours: the thread lives on, without this message
             if self._parcels and self._parcels[0] is parcel:
                 self._done(parcel)
-                self._drop("failed", f"{type(error).__name__}: {error}", parcel.once)
+                self._drop("failed", told(error), parcel.once)
             else:
-                self._warn("the server's answer could not be heeded: %s.", f"{type(error).__name__}: {error}")
+                self._warn("the server's answer could not be heeded: %s.", told(error))
+
+    def _recode(self, parcel: Parcel) -> Parcel:
+        """The first of those that wait, as every server takes it."""
+        plain = self._parcels[0] = parcel.plain()
+        self._n_bytes += len(plain.body) - len(parcel.body)
+        return plain
 
     def _pause_s(self) -> float | None:
         """How long until the next attempt; None if there is nothing to send."""
@@ -151,25 +179,37 @@ class Sender:
             return None
         return max(self._not_before - self._monotonic(), 0.0)
 
-    def _pack(self, message: wire.Message) -> None:
+    def _pack(self, message: wire.Message) -> Parcel | None:
         once: Counter[str] = Counter()
         try:
-            once = _once(message)
+            once = told_once(message)
             self._finish(message)
-            body, encoding = compress(wire.encode(message))
+            parcel = packed(message, self._taken, once)
         except Exception as error:  # noqa: BLE001  # whatever is wrong with this message, the next one is to go
-            self._drop("not-encodable", f"{type(error).__name__}: {error}", once)
-            return
-        if len(body) > wire.MAX_BODY_BYTES:
-            self._drop("too-large", f"{len(body)} bytes", once)
-            return
-        name = f"{message.cluster}-{message.boot}-{message.seq:08d}"
-        self._parcels.append(Parcel(name, body, encoding, once))
-        self._n_bytes += len(body)
+            self._drop("not-encodable", told(error), once)
+            return None
+        if len(parcel.body) > wire.MAX_BODY_BYTES:
+            self._drop("too-large", f"{len(parcel.body)} bytes", once)
+            return None
+        self._parcels.append(parcel)
+        self._n_bytes += len(parcel.body)
         while len(self._parcels) > MAX_MESSAGES or self._n_bytes > MAX_BYTES:
             oldest = self._parcels.popleft()
             self._n_bytes -= len(oldest.body)
             self._count("buffer-full", oldest.once)
+        return parcel
+
+    def _tell(self, message: wire.Message, parcel: Parcel | None) -> None:
+        """Whoever asked to see it; None: it was dropped, and the log says why."""
+        shown = self._shown.get(id(message))
+        if shown is None or not shown.set_running_or_notify_cancel():
+            return
+        try:
+            if parcel is None:
+                raise DaskscopeError("The message could not be packed: the scheduler's log says why.")
+            shown.set_result((decompress(parcel.body, parcel.encoding), parcel))
+        except Exception as error:  # noqa: BLE001  # whoever asked hears of it; the message itself is to go
+            shown.set_exception(error)
 
     def _settle(self, parcel: Parcel, outcome: Outcome) -> None:
         if outcome.verdict == "kept":
@@ -177,8 +217,12 @@ class Sender:
             self.n_delivered += 1
             self.n_delivered_bytes += len(parcel.body)
             if outcome.reply is not None:
+                self._taken = frozenset() if self._is_plain else frozenset(outcome.reply.accepts)
                 self._on_reply(outcome.reply)
-        elif outcome.verdict == "refused":
+        elif outcome.verdict == "plain" and not parcel.suits(()):
+            self._is_plain, self._taken = True, frozenset()
+            self.n_failed_tries += 1
+        elif outcome.verdict in ("refused", "plain"):
             self._done(parcel)
             self._drop("refused", outcome.reason, parcel.once)
         else:
@@ -212,16 +256,4 @@ class Sender:
         """One warning a minute at most."""
         if self._monotonic() >= self._quiet_until:
             self._quiet_until = self._monotonic() + QUIET_S
-            logger.warning("daskscope: " + text, why)
-
-
-def _once(message: wire.Message) -> Counter[str]:
-    told = {
-        "exceptions": sum(family.count for family in message.exceptions),
-        "events": len(message.events),
-        "deaths": len(message.deaths),
-        "log-lines": len(message.logs.no),
-        "tasks": len(message.tasks.worker) * message.tasks.weight,
-        "profiles": len(message.profiles),
-    }
-    return Counter({kind: n for kind, n in told.items() if n})
+            warn("daskscope: " + text, why)

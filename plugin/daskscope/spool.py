@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from daskscope.agent.texts import told
 from daskscope.compression import Encoding
-from daskscope.transport import Outcome
+from daskscope.outcome import Outcome
 
 MAX_BYTES = 64 << 20
 """A full spool takes no more: what is new is dropped and counted, for the start of a story is worth more than its
@@ -30,6 +31,8 @@ class Spool:
         self._directory, self._max_bytes = directory, max_bytes
 
     def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
+        if encoding not in SUFFIXES:
+            return Outcome("plain", f"a file in {encoding} is not for every server")
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._size() + len(body) > self._max_bytes:
@@ -41,7 +44,7 @@ class Spool:
                 file.write(body)
             draft.rename(final)
         except OSError as error:
-            return Outcome("again", f"{type(error).__name__}: {error}")
+            return Outcome("again", told(error))
         return Outcome("kept", "")
 
     def close(self) -> None:

@@ -1,43 +1,37 @@
 """One attempt to bring one message to the server, and what became of it.
 
-An attempt never raises and never takes longer than `DEADLINE_S` by much: the sender's thread is all it may hold up.
-No redirect is followed, so that the token reaches no other host.
+An attempt never raises, and is over within `DEADLINE_S` (`deadline.py`): the sender's thread is all it may hold up. The
+library underneath follows no redirect and keeps no cookie, so the token reaches no other host.
 """
 
 from __future__ import annotations
 
-import email.utils
-import json
+import contextlib
+import re
+import ssl
 import time
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from collections.abc import Callable
+from typing import Protocol
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
-import httpx
+import httpcore
 
 from daskscope import __version__, wire
+from daskscope.agent.texts import told
 from daskscope.compression import Encoding
+from daskscope.deadline import Backend, Deadline
 from daskscope.discovery import is_loopback
+from daskscope.outcome import Outcome, judge
 
 DEADLINE_S = 10.0
 CONNECT_S = 3.0
 MAX_REPLY_BYTES = 64 << 10
-MAX_WAIT_S = 300.0
-"""The longest that a server's `Retry-After` may ask for."""
-BARE_429_S = 60.0
+KEEP_S = 60.0
+"""How long a connection may idle: at the usual pace none is made anew, and one that a firewall forgot is not tried."""
 
-Verdict = Literal["kept", "again", "refused", "denied"]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """`kept`: the server has it. `again`: try later. `refused`: it will never be taken. `denied`: the token is no
-    good."""
-
-    verdict: Verdict
-    reason: str
-    reply: wire.Reply | None = None
-    wait_s: float = 0.0
-    """Not before so many seconds."""
+_SENDABLE = re.compile(r"[!-~]+")
+"""A token, as a header takes it."""
 
 
 class Transport(Protocol):
@@ -51,97 +45,108 @@ class Transport(Protocol):
 
 
 class Http:
-    """Posts to a server. The client, whose TLS set-up takes 20 ms, is made in the sender's thread."""
+    """Posts to a server. The pool, whose TLS set-up takes 20 ms, is made in the sender's thread."""
 
-    def __init__(self, server: str, token: str | None) -> None:
+    def __init__(self, server: str, token: str | None, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._url = server + wire.PATH
         self._token = token
-        self._client: httpx.Client | None = None
+        self._deadline = Deadline(monotonic)
+        self._pool: httpcore.ConnectionPool | None = None
+        self._context: ssl.SSLContext | None = None
 
     def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
         del name
-        headers = {"content-type": wire.CONTENT_TYPE, "content-encoding": encoding}
+        headers = [
+            ("host", urlsplit(self._url).netloc.rpartition("@")[2]),  # with the brackets of an IPv6 address
+            ("user-agent", f"daskscope/{__version__}"),
+            ("accept-encoding", "identity"),  # a reply has a few bytes
+            ("content-type", wire.CONTENT_TYPE),
+            ("content-encoding", encoding),
+        ]
         if self._token:
-            headers["authorization"] = f"Bearer {self._token}"
+            if not _SENDABLE.fullmatch(self._token):  # the library below would quote it in its log
+                return Outcome("again", "it cannot be sent, is daskscope.token in order?")
+            headers.append(("authorization", f"Bearer {self._token}"))
         try:
-            if self._client is None:
-                timeout = httpx.Timeout(DEADLINE_S / 2, connect=CONNECT_S)
-                # A reply is read as it comes and has a few bytes: it is not to be compressed.
-                headers_of_all = {"user-agent": f"daskscope/{__version__}", "accept-encoding": "identity"}
-                # A proxy is for the world outside: what is for this machine stays on it.
-                self._client = httpx.Client(
-                    timeout=timeout,
-                    follow_redirects=False,
-                    headers=headers_of_all,
-                    trust_env=not is_loopback(self._url),
-                )
-            until_s = time.monotonic() + DEADLINE_S
-            with self._client.stream("POST", self._url, content=body, headers=headers) as response:
-                return judge(response.status_code, response.headers, _read(response, until_s))
-        except (httpx.LocalProtocolError, ValueError) as error:
-            # A header that cannot be sent; the error's own text may quote the token.
-            return Outcome("again", f"{type(error).__name__}: the request cannot be sent, is daskscope.token in order?")
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, RuntimeError) as error:
-            # RuntimeError: the interpreter is shutting down.
-            return Outcome("again", f"{type(error).__name__}: {error}")
+            self._deadline.start(DEADLINE_S)
+            if self._pool is None:
+                self._pool = self._fresh_pool()
+            # A pool waits without end for a connection that it lost count of.
+            extensions = {"timeout": {"pool": DEADLINE_S}}
+            with self._pool.stream("POST", self._url, headers=headers, content=body, extensions=extensions) as response:
+                reply = _start_of(response)
+                if self._token:  # a proxy may show in its error what it was sent: that would go into a log
+                    reply = reply.replace(self._token.encode(), b"(token)")
+                return judge(response.status, _retry_after(response), reply, encoding)
+        except (httpcore.LocalProtocolError, ValueError, TypeError) as error:
+            # What cannot be sent; the error's own text may quote the token.
+            self.close()
+            return Outcome(
+                "again", f"{type(error).__name__}: it cannot be sent, are daskscope.token and .server in order?"
+            )
+        except (
+            httpcore.TimeoutException,
+            httpcore.NetworkError,
+            httpcore.ProtocolError,
+            httpcore.ProxyError,
+            httpcore.UnsupportedProtocol,
+            OSError,
+            RuntimeError,
+            ImportError,
+        ) as error:
+            # The last two: the interpreter is shutting down, or the proxy needs a package that is not there.
+            self.close()
+            return Outcome("again", told(error))
 
     def close(self) -> None:
-        if self._client is not None:
-            self._client.close()
+        """Also after a failure: nothing of a connection that failed is used again."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            with contextlib.suppress(OSError, RuntimeError):
+                pool.close()
+
+    def _fresh_pool(self) -> httpcore.ConnectionPool:
+        if self._context is None and urlsplit(self._url).scheme == "https":
+            import httpx  # its context heeds SSL_CERT_FILE and SSL_CERT_DIR
+
+            self._context = httpx.create_ssl_context()
+        return _pool(self._url, self._context, Backend(self._deadline, CONNECT_S))
 
 
-def _read(response: httpx.Response, until_s: float) -> bytes:
-    """The start of the body: a server that sends much, or slowly, is not listened to for longer."""
-    body = b""
-    for chunk in response.iter_raw():  # as it comes: with a size given, a slow server's chunk is never full
-        body += chunk
-        if len(body) > MAX_REPLY_BYTES or time.monotonic() > until_s:
-            break
-    return body
+def _pool(url: str, context: ssl.SSLContext | None, backend: Backend) -> httpcore.ConnectionPool:
+    proxy = _proxy(url)
+    if proxy is None:
+        return httpcore.ConnectionPool(context, max_connections=1, keepalive_expiry=KEEP_S, network_backend=backend)
+    parts = urlsplit(proxy)
+    auth = (unquote(parts.username or ""), unquote(parts.password or "")) if parts.username else None
+    kind = httpcore.SOCKSProxy if parts.scheme.startswith("socks5") else httpcore.HTTPProxy
+    return kind(proxy, auth, ssl_context=context, max_connections=1, keepalive_expiry=KEEP_S, network_backend=backend)
 
 
-def judge(status: int, headers: httpx.Headers, body: bytes) -> Outcome:
-    """What a status means for the message: retried are 408, 425, 429 and 5xx; a redirect or any other 4xx is final."""
-    if 200 <= status < 300:
-        return Outcome("kept", "", _reply(body))
-    if status in (401, 403):
-        return Outcome("denied", f"HTTP {status}")
-    if status in (408, 425, 429) or status >= 500:
-        wait_s = _retry_after_s(headers.get("retry-after"))
-        return Outcome("again", f"HTTP {status}", wait_s=wait_s or (BARE_429_S if status == 429 else 0.0))
-    return Outcome("refused", f"HTTP {status}: {_message(body)}")
-
-
-def _reply(body: bytes) -> wire.Reply | None:
-    """None for anything but a reply: the message is kept all the same."""
-    try:
-        fields: Any = json.loads(body)
-        number, url = fields["id"], fields["url"]
-        next_s, wish = fields.get("next_s"), fields.get("wish", [])
-        pace_s = float(next_s) if isinstance(next_s, (int, float)) and next_s > 0 else None
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+def _proxy(url: str) -> str | None:
+    """The one that the environment names for this address. It is for the world outside: what is for this machine stays
+    on it."""
+    parts = urlsplit(url)
+    if is_loopback(url) or proxy_bypass(parts.netloc.rpartition("@")[2]):
         return None
-    if not (isinstance(number, int) and isinstance(url, str) and isinstance(wish, list)):
-        return None
-    return wire.Reply(id=number, url=url, next_s=pace_s, wish=[item for item in wish if isinstance(item, str)])
+    known = getproxies()
+    found = known.get(parts.scheme) or known.get("all")
+    return found if found is None or "://" in found else f"http://{found}"
 
 
-def _message(body: bytes) -> str:
+def _retry_after(response: httpcore.Response) -> str | None:
+    found = [value for name, value in response.headers if name.lower() == b"retry-after"]
+    return found[0].decode("latin-1") if found else None
+
+
+def _start_of(response: httpcore.Response) -> bytes:
+    """A server that sends much, or slowly, is not listened to for longer: its status said what is to be known."""
+    body = bytearray()
     try:
-        return str(json.loads(body)["error"]["message"])[:500]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return "no reason given"
-
-
-def _retry_after_s(value: str | None) -> float:
-    """Seconds that a Retry-After asks for, as a number or a date, from 0 to MAX_WAIT_S; 0 for what is neither."""
-    if value is None:
-        return 0.0
-    try:
-        wait_s = float(value)
-    except ValueError:
-        try:
-            wait_s = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, TypeError):
-            return 0.0
-    return min(max(wait_s, 0.0), MAX_WAIT_S) if wait_s == wait_s else 0.0
+        for chunk in response.iter_stream():
+            body += chunk
+            if len(body) > MAX_REPLY_BYTES:
+                break
+    except httpcore.TimeoutException:
+        pass
+    return bytes(body)

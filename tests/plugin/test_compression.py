@@ -2,19 +2,24 @@
 
 import contextlib
 import gzip
+import hashlib
 import io
+import json
 import random
 import sys
 import tracemalloc
+import zlib
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from typing import Any
 
 import pytest
 import zstandard
 
 from daskscope import testing, wire
-from daskscope.compression import compress, decompress
+from daskscope.compression import SAMPLED, compress, decompress
 from daskscope.errors import BadMessage, TooLarge
+from daskscope.wire.sample import sample
 
 MIB = 1 << 20
 
@@ -26,6 +31,64 @@ def test_gzip_is_used_where_zstandard_is_missing(monkeypatch: pytest.MonkeyPatch
     assert encoding == "gzip"
     assert decompress(body, encoding) == plain
     assert compress(plain)[0] == body, "the same message has the same body whenever it is made"
+
+
+def pack(plain: bytes, encoding: str) -> bytes:
+    """As anybody could who has the sample."""
+    if encoding == "gzip":
+        return gzip.compress(plain)
+    if encoding == SAMPLED[1]:
+        stream = zlib.compressobj(zdict=sample())
+        return stream.compress(plain) + stream.flush()
+    known = zstandard.ZstdCompressionDict(sample(), dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    return zstandard.ZstdCompressor(dict_data=known if encoding == SAMPLED[0] else None).compress(plain)
+
+
+ENCODINGS = ["gzip", "zstd", *SAMPLED]
+
+
+def test_a_sample_that_was_released_never_changes() -> None:
+    """Both sides must start from the same bytes, whatever their versions are: another sample has another number."""
+    assert hashlib.sha256(sample()).hexdigest() == "e4e2452ac482a967ab3aaf652849a5141f3a9a6191f73468da8c8db901ba3383"
+    assert sample() is sample()
+
+
+def test_the_sample_is_of_the_format_in_all_its_parts() -> None:
+    told = json.loads(sample())
+    assert set(told) <= {field.name for field in fields(wire.Message)}
+    assert {field.name for field in fields(wire.Workers)} - set(told["workers"]) == {"gpu_pct", "gpu_memory_mib"}
+    assert {field.name for field in fields(wire.Groups)} == set(told["groups"])
+    assert {field.name for field in fields(wire.Logs)} == set(told["logs"])
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_after_the_sample_a_small_message_is_a_third_smaller(
+    monkeypatch: pytest.MonkeyPatch, is_installed: bool
+) -> None:
+    if not is_installed:
+        monkeypatch.setitem(sys.modules, "zstandard", None)
+    plain = wire.encode(testing.message())
+    body, encoding = compress(plain, SAMPLED)
+    assert encoding == SAMPLED[0 if is_installed else 1]
+    assert decompress(body, encoding) == plain
+    assert len(body) < len(compress(plain)[0]) * 2 / 3
+    assert compress(plain, SAMPLED) == (body, encoding)
+
+
+@pytest.mark.parametrize("encoding", SAMPLED)
+def test_another_sample_is_noticed(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    plain = wire.encode(testing.message())
+    monkeypatch.setitem(sys.modules, "zstandard", zstandard if encoding == SAMPLED[0] else None)
+    body, used = compress(plain, SAMPLED)
+    assert used == encoding
+    other = sample().replace(b'"status"', b'"sTATUS"').replace(b'"n_threads"', b'"N_Threads"')
+    if encoding == SAMPLED[0]:
+        known = zstandard.ZstdCompressionDict(other, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+        with pytest.raises(zstandard.ZstdError):
+            zstandard.ZstdDecompressor(dict_data=known).decompress(body)
+    else:
+        with pytest.raises(zlib.error):
+            zlib.decompressobj(zdict=other).decompress(body)
 
 
 def _gzip_bomb(n_bytes: int) -> bytes:
@@ -48,9 +111,30 @@ def _peak_rss_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-@pytest.mark.parametrize(("encoding", "make"), [("gzip", _gzip_bomb), ("zstd", _zstd_bomb)])
-def test_a_bomb_of_a_gigabyte_is_refused_within_32_mib(encoding: str, make: Any) -> None:
-    bomb = make(1 << 30)
+def _sampled_zstd_bomb(n_bytes: int) -> bytes:
+    known = zstandard.ZstdCompressionDict(sample(), dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    compressor = zstandard.ZstdCompressor(level=3, dict_data=known).compressobj(size=n_bytes)
+    return b"".join([*(compressor.compress(bytes(MIB)) for _ in range(n_bytes // MIB)), compressor.flush()])
+
+
+def _sampled_deflate_bomb(n_bytes: int) -> bytes:
+    stream = zlib.compressobj(9, zdict=sample())
+    return b"".join([*(stream.compress(bytes(MIB)) for _ in range(n_bytes // MIB)), stream.flush()])
+
+
+@pytest.mark.parametrize(
+    ("encoding", "make", "n_bytes"),
+    [
+        ("zstd", _zstd_bomb, 1 << 30),
+        (SAMPLED[0], _sampled_zstd_bomb, 1 << 30),
+        ("gzip", _gzip_bomb, 1 << 28),
+        (SAMPLED[1], _sampled_deflate_bomb, 1 << 28),
+        pytest.param("gzip", _gzip_bomb, 1 << 30, marks=pytest.mark.long),
+        pytest.param(SAMPLED[1], _sampled_deflate_bomb, 1 << 30, marks=pytest.mark.long),
+    ],
+)
+def test_a_bomb_is_refused_within_32_mib(encoding: str, make: Any, n_bytes: int) -> None:
+    bomb = make(n_bytes)
     assert len(bomb) < 2 * MIB
     before = _peak_rss_bytes()
     tracemalloc.start()
@@ -64,18 +148,19 @@ def test_a_bomb_of_a_gigabyte_is_refused_within_32_mib(encoding: str, make: Any)
     assert _peak_rss_bytes() - before <= 32 * MIB
 
 
-def test_a_zstd_window_larger_than_any_plugin_makes_is_refused() -> None:
+@pytest.mark.parametrize("encoding", ["zstd", SAMPLED[0]])
+def test_a_zstd_window_larger_than_any_plugin_makes_is_refused(encoding: str) -> None:
     parameters = zstandard.ZstdCompressionParameters.from_level(3, window_log=27)
     frame = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     body = frame.compress(b"x" * 1000) + frame.flush()
     with pytest.raises(BadMessage, match="zstd stream is broken"):
-        decompress(body, "zstd")
+        decompress(body, encoding)
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+@pytest.mark.parametrize("encoding", ENCODINGS)
 def test_truncated_and_garbage_streams_are_refused(encoding: str) -> None:
     plain = wire.encode(testing.message())
-    whole = gzip.compress(plain) if encoding == "gzip" else zstandard.compress(plain)
+    whole = pack(plain, encoding)
     for cut in (0, 1, 5, len(whole) // 2, len(whole) - 1):
         with pytest.raises(BadMessage):
             wire.decode(decompress(whole[:cut], encoding))
@@ -100,18 +185,17 @@ def test_many_threads_decompress_at_once() -> None:
             assert list(threads.map(lambda body: decompress(body, "zstd"), packed)) == plains
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
-def test_exactly_the_limit_is_taken_and_one_more_is_not(pack: Any) -> None:
-    encoding = "gzip" if pack is gzip.compress else "zstd"
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_exactly_the_limit_is_taken_and_one_more_is_not(encoding: str) -> None:
     for size in (0, 1, 3 * MIB, 3 * MIB + 17):
         plain = random.Random(size).randbytes(size)
-        assert decompress(pack(plain), encoding, limit_bytes=max(size, 1)) == plain
+        assert decompress(pack(plain, encoding), encoding, limit_bytes=max(size, 1)) == plain
         if size > 1:
             with pytest.raises(TooLarge):
-                decompress(pack(plain), encoding, limit_bytes=size - 1)
+                decompress(pack(plain, encoding), encoding, limit_bytes=size - 1)
 
 
-@pytest.mark.parametrize("encoding", ["br", "deflate", "zstd, gzip", "GZIP", "x"])
+@pytest.mark.parametrize("encoding", ["br", "deflate", "zstd, gzip", "GZIP", "daskscope-2-zstd", "x"])
 def test_any_other_encoding_is_refused_by_its_name(encoding: str) -> None:
     with pytest.raises(BadMessage, match=f"Content-Encoding '{encoding}' is not supported"):
         decompress(b"{}", encoding)

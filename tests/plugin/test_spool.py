@@ -3,10 +3,12 @@
 import stat
 from pathlib import Path
 
+import pytest
+
 from daskscope import testing, wire
-from daskscope.compression import compress
+from daskscope.compression import SAMPLED, Encoding, compress
+from daskscope.outcome import Outcome
 from daskscope.spool import Spool, folder
-from daskscope.transport import Outcome
 from tests.plugin.rig import spooled
 
 
@@ -16,6 +18,12 @@ def test_a_message_is_kept_as_it_would_have_been_posted(data: Path) -> None:
     assert spool.deliver("c-b-00000000", *compress(wire.encode(message))) == Outcome("kept", "")
     assert [file.name for file in folder(str(data)).iterdir()] == ["c-b-00000000.zst.msg"]
     assert spooled(data) == [message]
+
+
+@pytest.mark.parametrize("encoding", SAMPLED)
+def test_a_file_is_for_every_server_and_never_after_the_sample(tmp_path: Path, encoding: Encoding) -> None:
+    assert Spool(tmp_path).deliver("c-b-1", b"body", encoding).verdict == "plain"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_gzip_message_says_so_in_its_name(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from daskscope import wire
+from daskscope.compression import SAMPLED
 from daskscope.errors import BadMessage, TooLarge
 from daskscope_lambdas.handlers.errors import UnsupportedMediaError
 
 _TYPES = (wire.CONTENT_TYPE, "application/json")
-_ENCODINGS = ("", "identity", "zstd", "gzip")
+_ENCODINGS = ("", "identity", "zstd", "gzip", *SAMPLED)
 _MAX_BASE64 = -(-wire.MAX_BODY_BYTES // 3) * 4
 
 

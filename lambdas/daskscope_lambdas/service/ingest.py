@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from daskscope import wire
-from daskscope.compression import decompress
+from daskscope.compression import SAMPLED, decompress
 from daskscope.errors import NotFound, TooLarge
 from daskscope_lambdas.ports import MAX_QUEUED_BYTES, Beat, Clock, Clusters, Queue, StoreError, Taken
 from daskscope_lambdas.service.check import check
@@ -72,7 +72,8 @@ class Ingest:
         wish = [] if known.identified else ["identity"]
         if close_asked and message.phase == "running":
             wish.append("close")
-        return wire.Reply(id=known.id, url=f"{account}/analytics/clusters/{known.id}", wish=wish)
+        url = f"{account}/analytics/clusters/{known.id}"
+        return wire.Reply(id=known.id, url=url, wish=wish, accepts=[*SAMPLED])
 
     def _enrol(self, account: str, message: wire.Message, now: float) -> _Known:
         started_ms = message.identity.started_at_ms if message.identity else message.made_at_ms

@@ -281,6 +281,7 @@ def _sample(found: Record) -> Record:
             "messages": found["self_messages"],
             "bytes": found["self_bytes"],
             "failed_tries": found["self_failed_tries"],
+            "detail": found["self_detail"],
             "lost": found["lost"],
         },
         "phase": found["phase"],

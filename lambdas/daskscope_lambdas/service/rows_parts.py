@@ -60,6 +60,7 @@ _ITSELF = {
     "self_messages": "n_messages",
     "self_bytes": "n_bytes",
     "self_failed_tries": "n_failed_tries",
+    "self_detail": "detail",
 }
 
 
@@ -68,7 +69,8 @@ def _samples(columns: Columns, message: wire.Message) -> int:
     for name in _TOTALS:
         columns[name].append(getattr(totals, name))
     for name in _SUMS:
-        columns[name].append(sum(getattr(workers, name)))
+        told = getattr(workers, name)
+        columns[name].append(sum(told) if told or not totals.n_workers else None)
     for name in _GPU:
         told = getattr(workers, name)
         columns[name].append(sum(told) if told else None)

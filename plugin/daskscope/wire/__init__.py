@@ -1,7 +1,8 @@
 """The message: what one plugin posts in one interval, and what the server answers.
 
-A message is JSON, compressed by zstd or gzip. It is columns rather than rows, integers rather than floats, and leaves
-out what is empty. Three kinds of fields, told apart because they heal differently when a message is lost:
+A message is JSON, compressed by zstd or gzip, after a sample (`sample.py`) where both sides know it. It is columns
+rather than rows, integers rather than floats, and leaves out what is empty. Three kinds of fields, told apart because
+they heal differently when a message is lost:
 
 - gauges (`totals`, `workers`): true at `made_at_ms`, replaced by the next message;
 - running snapshots (`groups`, `computations`, `spans`, `metrics`, `members`): complete each time they change, so the

@@ -16,10 +16,7 @@ from daskscope.wire.message import VERSION, Message
 def encode(message: Message) -> bytes:
     """JSON of a message in UTF-8, fields at their default left out; a lone surrogate becomes `?`, for it has no
     UTF-8."""
-    text = json.dumps(
-        message, default=_lean, separators=(",", ":"), allow_nan=False, ensure_ascii=False, check_circular=False
-    )
-    return text.encode("utf-8", "replace")
+    return _JSON.encode(message).encode("utf-8", "replace")
 
 
 def _lean(value: Any) -> dict[str, Any]:
@@ -29,6 +26,12 @@ def _lean(value: Any) -> dict[str, Any]:
         if item != default:
             kept[name] = item
     return kept
+
+
+_JSON = json.JSONEncoder(
+    default=_lean, separators=(",", ":"), allow_nan=False, ensure_ascii=False, check_circular=False
+)
+"""Made once: `json.dumps` makes one each time."""
 
 
 @cache

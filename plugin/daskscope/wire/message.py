@@ -74,3 +74,5 @@ class Reply:
     """Asked pace; None leaves it to the plugin."""
     wish: list[str] = field(default_factory=list)
     """What the server misses (`identity`), or what somebody asked of the cluster (`close`)."""
+    accepts: list[str] = field(default_factory=list)
+    """Content-Encodings that the server takes beside zstd and gzip."""

@@ -19,6 +19,8 @@ class Itself:
     """Their size as posted."""
     n_failed_tries: int = 0
     """Tries after which a message had to be tried again."""
+    detail: int = 0
+    """Not a total: levels of detail that this message leaves out, for the plugin to stay within its budget."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,0 +1,109 @@
+"""What became of one attempt, told from a server's answer, whatever it answers.
+
+Every figure of an answer is clamped or left out, for a server may be anybody's; nothing here raises.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from daskscope import wire
+from daskscope.compression import SAMPLED
+
+MAX_WAIT_S = 300.0
+"""The longest that a server's `Retry-After` may ask for."""
+BARE_429_S = 60.0
+MAX_WISHES, MAX_WISH, MAX_PAGE = 20, 100, 500
+"""Of a reply: wishes that are looked at; characters of one, and of its `url`."""
+MAX_ID = (1 << 53) - 1
+
+Verdict = Literal["kept", "again", "plain", "refused", "denied"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`kept`: the server has it. `again`: try later. `plain`: not in this encoding, but in one that every server
+    takes. `refused`: it will never be taken. `denied`: the token is no good."""
+
+    verdict: Verdict
+    reason: str
+    reply: wire.Reply | None = None
+    wait_s: float = 0.0
+    """Not before so many seconds."""
+
+
+def judge(status: int, retry_after: str | None, body: bytes, encoding: str = "") -> Outcome:
+    """What a status means for a message sent in `encoding`: retried are 408, 425, 429 and 5xx; a redirect or any other
+    4xx is final."""
+    if 200 <= status < 300:
+        return Outcome("kept", "", _reply(body))
+    if status in (401, 403):
+        return Outcome("denied", f"HTTP {status}")
+    if status in (408, 425, 429) or status >= 500:
+        wait_s = _retry_after_s(retry_after)
+        return Outcome("again", f"HTTP {status}", wait_s=wait_s or (BARE_429_S if status == 429 else 0.0))
+    return Outcome("plain" if status == 415 and encoding in SAMPLED else "refused", f"HTTP {status}: {_message(body)}")
+
+
+def _reply(body: bytes) -> wire.Reply | None:
+    """None for anything but a reply: the message is kept all the same."""
+    try:
+        fields: Any = json.loads(body)
+        number, page = fields["id"], fields["url"]
+        asked = [fields.get(name) for name in ("next_s", "wish", "accepts")]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    next_s, wish, accepts = asked
+    if not (type(number) is int and 0 <= number <= MAX_ID and isinstance(page, str) and _is_page(page)):
+        return None
+    pace_s = _number(next_s)
+    return wire.Reply(
+        id=number,
+        url=page,
+        next_s=pace_s if pace_s is not None and pace_s > 0 else None,
+        wish=_texts(wish, lambda text: len(text) <= MAX_WISH),
+        accepts=_texts(accepts, lambda text: text in SAMPLED),
+    )
+
+
+def _is_page(text: str) -> bool:
+    """It is shown to people, in notebooks."""
+    return len(text) <= MAX_PAGE and text.isascii() and text.isprintable() and " " not in text
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    except OverflowError:
+        return None
+
+
+def _texts(value: object, is_good: Callable[[str], bool]) -> list[str]:
+    first: list[Any] = value[:MAX_WISHES] if isinstance(value, list) else []
+    return [item for item in first if isinstance(item, str) and is_good(item)]
+
+
+def _message(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["error"]["message"])[:500]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "no reason given"
+
+
+def _retry_after_s(value: str | None) -> float:
+    """Seconds that a Retry-After asks for, as a number or a date, from 0 to MAX_WAIT_S; 0 for what is neither."""
+    if value is None:
+        return 0.0
+    try:
+        wait_s = float(value)
+    except ValueError:
+        try:
+            wait_s = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return 0.0
+    return min(max(wait_s, 0.0), MAX_WAIT_S) if wait_s == wait_s else 0.0

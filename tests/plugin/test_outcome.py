@@ -1,0 +1,108 @@
+"""What is made of a server's answer, whatever it is."""
+
+import json
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daskscope import outcome, wire
+from daskscope.compression import SAMPLED
+from daskscope.outcome import MAX_ID, MAX_PAGE, MAX_WAIT_S, MAX_WISH, MAX_WISHES, judge
+
+REPLY = {"id": 7, "url": "/acme/clusters/7", "next_s": 30, "wish": ["identity"]}
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+REPLIES = st.fixed_dictionaries(dict.fromkeys(("id", "url", "next_s", "wish", "accepts"), ANYTHING))
+
+
+def reply(**changes: object) -> wire.Reply:
+    found = judge(200, None, json.dumps({**REPLY, **changes}).encode()).reply
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("pace", [0, -1, "30", None, [], True, float("nan"), float("-inf"), 10**400])
+def test_a_pace_that_is_none_leaves_it_to_the_plugin(pace: object) -> None:
+    assert reply(next_s=pace).next_s is None
+
+
+def test_wishes_that_are_no_texts_or_too_long_or_too_many_are_left_out() -> None:
+    assert reply(wish=[1, None, "identity", {}, "x" * (MAX_WISH + 1)]).wish == ["identity"]
+    assert reply(wish=["close"] * 10_000).wish == ["close"] * MAX_WISHES
+    assert reply(wish={"close": 1}).wish == []
+
+
+def test_of_the_encodings_that_a_server_takes_those_are_kept_that_are_known_here() -> None:
+    assert reply().accepts == []
+    assert reply(accepts=["br", SAMPLED[1], 7, None, ["x"], "daskscope-99-zstd"]).accepts == [SAMPLED[1]]
+    assert reply(accepts=SAMPLED[0]).accepts == []
+    assert len(reply(accepts=[SAMPLED[0]] * 5_000).accepts) <= MAX_WISHES
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"id": True}, {"id": -1}, {"id": MAX_ID + 1}, {"id": 7.0}, {"id": "7"}, {"id": None},
+        {"url": "/x" * MAX_PAGE}, {"url": "/a b"}, {"url": "/\n"}, {"url": "/\u202e"}, {"url": None}, {"url": ["/x"]},
+    ],
+)  # fmt: skip
+def test_without_a_number_and_a_page_it_is_no_reply_and_the_message_is_kept(changes: dict[str, Any]) -> None:
+    found = judge(200, None, json.dumps({**REPLY, **changes}).encode())
+    assert (found.verdict, found.reply) == ("kept", None)
+
+
+@pytest.mark.parametrize(
+    ("value", "wait_s"),
+    [
+        ("7", 7.0), ("0", 0.0), ("-5", 0.0), ("1e9", MAX_WAIT_S), ("inf", MAX_WAIT_S), ("nan", 0.0), ("soon", 0.0),
+        ("", 0.0), (formatdate(4e9, usegmt=True), MAX_WAIT_S), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+        ("Mon, 01 Jan 0001 00:00:00 GMT", 0.0), ("Mon, 01 Jan 0001 00:00:00 -0000", 0.0),
+        ("Mon, 99 Jan 2026 99:00:00 GMT", 0.0), ("Fri, 31 Dec 9999 23:59:59 -2359", MAX_WAIT_S),
+    ],
+)  # fmt: skip
+def test_retry_after_is_heeded_and_clamped(value: str, wait_s: float) -> None:
+    assert judge(503, value, b"").wait_s == wait_s
+
+
+def test_retry_after_as_a_date_counts_from_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcome.time, "time", lambda: 1_800_000_000.0)
+    assert judge(429, formatdate(1_800_000_042.0, usegmt=True), b"").wait_s == 42.0
+
+
+@pytest.mark.parametrize("value", [None, "0", "junk", "-1"])
+def test_a_bare_429_waits_a_minute(value: str | None) -> None:
+    assert judge(429, value, b"").wait_s == outcome.BARE_429_S
+
+
+def test_a_long_reason_is_cut() -> None:
+    found = judge(400, None, json.dumps({"error": {"message": "x" * 10_000}}).encode())
+    assert found.reason == "HTTP 400: " + "x" * 500
+
+
+def test_an_encoding_that_is_not_taken_is_final_only_where_it_is_one_that_every_server_takes() -> None:
+    assert judge(415, None, b"", "zstd").verdict == "refused"
+    assert judge(415, None, b"", "gzip").verdict == "refused"
+    assert [judge(415, None, b"", encoding).verdict for encoding in SAMPLED] == ["plain", "plain"]
+    assert judge(422, None, b"", SAMPLED[0]).verdict == "refused"
+
+
+@given(
+    st.integers(100, 999),
+    st.none() | st.text(),
+    st.binary(max_size=64) | st.one_of(ANYTHING, REPLIES).map(lambda value: json.dumps(value).encode()),
+)
+def test_no_answer_makes_judging_raise_or_leave_its_bounds(status: int, retry_after: str | None, body: bytes) -> None:
+    found = judge(status, retry_after, body)
+    assert found.verdict in ("kept", "again", "refused", "denied")
+    assert 0 <= found.wait_s <= MAX_WAIT_S
+    if found.reply is not None:
+        assert 0 <= found.reply.id <= MAX_ID
+        assert found.reply.next_s is None or found.reply.next_s > 0
+        assert all(type(text) is str for text in [found.reply.url, *found.reply.wish])
+        assert set(found.reply.accepts) <= set(SAMPLED)
