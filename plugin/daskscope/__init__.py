@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from daskscope.client import close, get_cluster, list_clusters, list_computations, list_events, list_exceptions
+    from daskscope.configuration import config
     from daskscope.depth import (
         get_profile,
         list_deaths,
@@ -42,8 +43,11 @@ if TYPE_CHECKING:
         UnknownVersion,
     )
     from daskscope.members import Members
+    from daskscope.payload import Preview
     from daskscope.profile import Profile
-    from daskscope.registration import Registration, dask_setup, register
+    from daskscope.preload import dask_setup
+    from daskscope.registration import Registration, register
+    from daskscope.rehearsal import preview
 
 __version__ = "0.1.0"
 
@@ -57,6 +61,7 @@ __all__ = [
     "NotLoggedIn",
     "NotOnScheduler",
     "PermissionDenied",
+    "Preview",
     "Profile",
     "Registration",
     "ServerError",
@@ -66,6 +71,7 @@ __all__ = [
     "UnknownVersion",
     "__version__",
     "close",
+    "config",
     "dask_setup",
     "get_cluster",
     "get_profile",
@@ -82,12 +88,16 @@ __all__ = [
     "list_tasks",
     "list_workers",
     "logs",
+    "preview",
     "register",
 ]
 
 _HOMES = {
+    "Preview": "payload",
+    "config": "configuration",
     "Registration": "registration",
-    "dask_setup": "registration",
+    "dask_setup": "preload",
+    "preview": "rehearsal",
     "register": "registration",
     "close": "client",
     "get_cluster": "client",
@@ -111,7 +121,7 @@ _HOMES = {
 
 
 def _ask_dask_for_code() -> None:
-    """Without frames Dask sends no code at all: ask for two, unless the user said how many.
+    """Without frames Dask sends no code at all: ask for two, unless the user said how many, or that none may leave.
 
     Not by `update_defaults`: the default of a distributed that is imported later would win over it, and it would win
     over a 0 that the user wrote down. The server's functions import this package too, and carry no Dask.
@@ -120,7 +130,9 @@ def _ask_dask_for_code() -> None:
         import dask.config
     except ModuleNotFoundError:
         return
-    key = "distributed.diagnostics.computations.nframes"
+    key, allowed = "distributed.diagnostics.computations.nframes", "daskscope.analytics.computation.code.transmit"
+    if dask.config.get(allowed, True) is False:
+        return
     if not dask.config.get(key, 0) and dask.config.get(key, None, config=dask.config.collect()) is None:
         dask.config.set({key: 2})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlencode
@@ -44,7 +45,7 @@ class Connection:
     """An HTTP client bound to one server and account; close it, or use it in `with`.
 
     Without an account it asks the server, once, whose the token is. Redirects are not followed, so that the token
-    goes nowhere but to the server that the user named.
+    goes nowhere but to the server that the user named, and no cookie is kept.
     """
 
     def __init__(self, account: str | None = None) -> None:
@@ -64,6 +65,7 @@ class Connection:
             headers={"Authorization": f"Bearer {server.token}"} if server.token else {},
             timeout=httpx.Timeout(60, connect=5),
             follow_redirects=False,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             # A proxy is for the world outside: what is for this machine stays on it.
             trust_env=not is_loopback(server.url),
         )

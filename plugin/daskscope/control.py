@@ -18,6 +18,9 @@ from dask.utils import format_bytes, format_time
 from tornado.ioloop import PeriodicCallback
 
 from daskscope import wire
+from daskscope.agent.texts import told
+from daskscope.attempts import QUIET_S, warn
+from daskscope.collect.clients import connected_clients
 from daskscope.settings import Settings
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ class Closer:
         self._scheduler, self._settings, self._now = scheduler, settings, now
         self._loop = scheduler.loop
         self._page = ""
+        self._quiet_until = 0.0
         self._asked = self._closing = False
         self._warned_of: float | None = None
         """The stretch of idleness that was warned of, by its start."""
@@ -63,7 +67,7 @@ class Closer:
                 self._tell(timeout_s, self._now())
             self._timer.start()
         except Exception as error:  # noqa: BLE001  # host first
-            logger.warning("daskscope cannot close this cluster when idle: %s: %s", type(error).__name__, error)
+            warn("daskscope cannot close this cluster when idle: %s", told(error))
 
     def close(self) -> None:
         """No more looks. The timeout stays: with it the cluster was started."""
@@ -95,7 +99,9 @@ class Closer:
         try:
             self.look(self._now())
         except Exception as error:  # noqa: BLE001  # host first
-            logger.warning("daskscope could not look after closing: %s: %s", type(error).__name__, error)
+            if self._loop.time() >= self._quiet_until:
+                self._quiet_until = self._loop.time() + QUIET_S
+                warn("daskscope could not look after closing: %s", told(error))
 
     def _tell(self, timeout_s: float, now_s: float) -> None:
         """Dask would at once close who has been idle for long: then the warning comes first, and has its time."""
@@ -126,7 +132,7 @@ class Closer:
         """Once for each stretch of idleness."""
         self._warned_of = since_s
         scheduler = self._scheduler
-        n_clients = len(scheduler.clients.keys() - {"fire-and-forget"})
+        n_clients = len(connected_clients(scheduler))
         n_held = sum(prefix.states.get("memory", 0) for prefix in scheduler.task_prefixes.values())
         n_bytes = sum(state.nbytes for state in scheduler.workers.values())
         loss = f" Results held, which will be lost: {n_held} ({format_bytes(n_bytes)})." if n_held else ""
@@ -151,7 +157,7 @@ class Closer:
         try:
             await self._scheduler.close(reason=ASKED)
         except Exception as error:  # noqa: BLE001  # host first
-            logger.warning("daskscope was asked to close this cluster and failed: %s: %s", type(error).__name__, error)
+            warn("daskscope was asked to close this cluster and failed: %s", told(error))
 
     def _say(self, text: str) -> None:
         """A warning in the log, and by Dask's own topic for it in every client's process."""

@@ -26,6 +26,10 @@ class Option:
     """Tables of the lake, or columns (`table.column`), that stay empty where it is off."""
     off: Any = None
     """The value that turns these off."""
+    purpose: str = ""
+    """What these are collected for."""
+    stops: str = ""
+    """Where collecting them stops then."""
 
     @property
     def environment(self) -> str:
@@ -76,6 +80,9 @@ OPTIONS = (
         parsing.switch,
         governs=("computations.code",),
         off=False,
+        purpose="To know a computation by the lines that started it.",
+        stops="On the scheduler: code is not looked at. Where the switch is off when daskscope is imported, Dask's "
+        "client is not asked to send it to the scheduler, either.",
     ),
     Option(
         "analytics.computation.interval",
@@ -95,6 +102,9 @@ OPTIONS = (
         parsing.switch,
         governs=("exceptions",),
         off=False,
+        purpose="To say what failed, where and why.",
+        stops="On the scheduler: failed tasks are counted, and nothing else of them is read; nor are texts of Dask's "
+        "own failures, wherever it tells them.",
     ),
     Option(
         "analytics.events.allow",
@@ -105,6 +115,9 @@ OPTIONS = (
         parsing.topics,
         governs=("events",),
         off=[],
+        purpose="To see what Dask, libraries and users noted in the course of time.",
+        stops="On the scheduler: a topic that is not in the list is not read. When workers came and went, and why, is "
+        "read from Dask's own topics all the same, for `members` and `deaths`.",
     ),
     Option(
         "analytics.events.interval",
@@ -124,6 +137,9 @@ OPTIONS = (
         parsing.level,
         governs=("logs",),
         off="off",
+        purpose="To read the lines of workers that are gone.",
+        stops="On each scheduler, worker and nanny: nothing listens to their logs. Lines below the level never leave "
+        "the process that logged them.",
     ),
     Option(
         "analytics.profile.transmit",
@@ -134,6 +150,8 @@ OPTIONS = (
         parsing.switch,
         governs=("profiles",),
         off=False,
+        purpose="To see which functions take the time.",
+        stops="On each worker: nothing looks at what its threads are doing.",
     ),
     Option(
         "analytics.profile.interval",
@@ -152,6 +170,8 @@ OPTIONS = (
         parsing.switch,
         governs=("tasks",),
         off=False,
+        purpose="To look at single tasks: which ran where, and for how long.",
+        stops="On the scheduler: nothing looks at single tasks.",
     ),
     Option(
         "analytics.hardware.transmit",
@@ -172,6 +192,8 @@ OPTIONS = (
             "members.lifecycle",
         ),
         off=False,
+        purpose="To say what a cluster cost.",
+        stops="On scheduler and workers: nothing looks at the machine, and EC2's metadata service is not asked.",
     ),
     Option(
         "analytics.idle.timeout",

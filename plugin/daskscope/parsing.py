@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from dask.utils import parse_timedelta
 
 from daskscope.errors import SettingsError
+from daskscope.privacy import own
 
 LEVELS: dict[str, int | None] = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50, "off": None}
 """Words for the least level of log lines, and the numbers that `logging` has for them."""
@@ -133,11 +134,14 @@ def patterns(key: str, value: Any) -> tuple[str, ...]:
     items: list[Any] = list(value) if isinstance(value, (list, tuple)) else [None]
     allowed = "a list of regular expressions that match some text, never an empty one"
     try:
-        if any(not isinstance(item, str) or re.compile(item).match("") for item in items):
-            raise SettingsError(f"daskscope.{key}", value, allowed)
-    except re.error as error:
+        good = all(isinstance(item, str) and not re.compile(item).match("") for item in items)
+        for item in items if good else ():
+            own.check(item)
+    except (re.error, ValueError) as error:
         raise SettingsError(f"daskscope.{key}", value, f"{allowed} ({error})") from error
-    return tuple(items)
+    if good:
+        return tuple(items)
+    raise SettingsError(f"daskscope.{key}", value, allowed)
 
 
 def percent(key: str, value: Any) -> float | None:

@@ -1,19 +1,22 @@
 """All readers together: asked in turn once an interval, each on its own.
 
 The order matters where one stands on another: a failed task or a task's row names its group, so groups are let go only
-after these were read. A reader that fails is left out of the message and counted; the others go on, and the scheduler
-never hears of it.
+after these were read. A reader that fails is left out of the message and counted (see `attempts`); the others go on,
+and the scheduler never hears of it.
+
+Groups, computations, spans and metrics may be told more seldom than the rest, and so may events. What is new is noted
+at each read all the same, and is told before its time where much of it waits: nothing is lost by telling it later.
 """
 
 from __future__ import annotations
 
-import logging
-import time
+import math
 from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from logging import ERROR
+from typing import TYPE_CHECKING
 
 from daskscope import wire
+from daskscope.attempts import Attempts
 from daskscope.collect.agents import Agents
 from daskscope.collect.computations import ComputationReader
 from daskscope.collect.deaths import DeathReader
@@ -36,10 +39,29 @@ from daskscope.settings import Settings
 if TYPE_CHECKING:
     from distributed import Scheduler
 
-QUIET_S = 60.0
+DETAIL = ("tasks", "profiles", "metrics", "logs", "workers", "events")
+"""What is left out of messages, one after the other, when reading costs too much: rows of tasks, profiles, metrics of
+spans and prefixes, log lines below ERROR, rows of workers, events. Never totals, groups, computations, exceptions,
+deaths, members and the end. What happens once and is left out counts in `lost`; snapshots come when there is room
+again."""
+MANY = 1_000
+"""Groups, computations or spans that wait: then they are told though it is not time."""
 
-logger = logging.getLogger("distributed.daskscope")
-T = TypeVar("T")
+
+class Turn:
+    """When something is told that need not be in every message."""
+
+    def __init__(self, interval_s: float | None) -> None:
+        # Messages come a little early or late: one that is due with every second of them is not to wait for the third.
+        self._least_s = 0.95 * (interval_s or 0.0)
+        self._last_s = -math.inf
+
+    def take(self, now_s: float, *, now: bool) -> bool:
+        """Whether it is time; `now`: whatever the clock says, which may be set back."""
+        if not now and 0 <= now_s - self._last_s < self._least_s:
+            return False
+        self._last_s = now_s
+        return True
 
 
 class Readers:
@@ -72,15 +94,24 @@ class Readers:
         others = self._spans, self._failures, self._exceptions, self._deaths, self._events, self._logs, self._members
         self._bounded = (self._agents, self._groups, self._computations, *others)
         self._losing = (self._agents, self._tasks, self._profiles, self._workers, self._totals, *others)
+        self._work = self._groups, self._computations, self._spans
+        self._work_turn, self._events_turn = Turn(settings.computation_interval_s), Turn(settings.events_interval_s)
+        self._is_work_left = False
+        """Whether the last read of groups, computations and spans left some for the next."""
+        self._left_out = frozenset[str]()
         self._wants_identity = True
         self._latest = wire.Totals()
-        self._unreadable: Counter[str] = Counter()
-        self._quiet_until = 0.0
+        self.attempt = Attempts()
 
     def start(self) -> None:
         """Attach those that listen; the others look when they are asked."""
         for start in self._starts:
             self.attempt("start", None, start)
+
+    def rehearse(self, now_s: float) -> None:
+        """In place of `start`, for one message that is only looked at: nothing is attached, no worker is called."""
+        self.attempt("agents", None, self._agents.close)
+        self.attempt("logs", None, lambda: self._logs.hear_earlier(now_s))
 
     def close(self) -> None:
         """Put back what stood in the scheduler before. Never raises."""
@@ -90,7 +121,7 @@ class Readers:
     @property
     def behind(self) -> bool:
         """Whether more is waiting than one message takes."""
-        return any(reader.behind for reader in self._bounded)
+        return any(self.attempt("behind", False, lambda reader=reader: reader.behind) for reader in self._bounded)
 
     def left(self) -> Counter[str]:
         """What is left unread, by reason as in `lost`: the cluster closes, and no further message will tell it."""
@@ -106,36 +137,27 @@ class Readers:
     def resend(self) -> None:
         """A message was lost: send again whatever in it would not come again by itself."""
         self._wants_identity = True
-        for reader in (self._groups, self._computations, self._spans, self._members):
-            reader.resend()
+        for reader in (*self._work, self._members):
+            self.attempt("resend", None, reader.resend)
 
-    def fill(self, message: wire.Message, now_s: float) -> None:
-        """All parts of a message but those that number and date it."""
+    def fill(self, message: wire.Message, now_s: float, detail: int = 0) -> None:
+        """All parts of a message but those that number and date it, without those of `DETAIL[:detail]`."""
         attempt, closing = self.attempt, message.phase == "closed"
+        self._leave_out(detail)
         attempt("roster", None, self._roster.look)
         if not closing:
-            attempt("agents", None, self._agents.look)
-        attempt("agents", None, lambda: self._agents.drain(self._sinks))
+            attempt("agents", None, self._agents.look, "look")
+        attempt("agents", None, lambda: self._agents.drain(self._sinks), "drain")
         if self._wants_identity:
             self._wants_identity = False
             message.identity = attempt("identity", None, lambda: read_identity(self._scheduler, self._settings))
-        first_new = self._groups.n_groups
-        attempt("computations", None, self._computations.discover)
-        attempt("groups", None, lambda: self._groups.track_others(first_new))
+        self._discover()
         failures = attempt("failures", list[Failure](), self._failures.read)
         message.exceptions = attempt("exceptions", message.exceptions, lambda: self._exceptions.read(failures))
         if self._settings.tasks:
             message.tasks = attempt("tasks", message.tasks, self._tasks.read)
-        message.groups = attempt("groups", message.groups, lambda: self._groups.read(last=closing))
-        message.spans, message.metrics = attempt(
-            "spans", (message.spans, message.metrics), lambda: self._spans.read(now_s, last=closing)
-        )
-        message.computations, message.codes = attempt(
-            "computations",
-            (message.computations, message.codes),
-            lambda: self._computations.read(now_s, last=closing),
-        )
-        message.events = attempt("events", message.events, self._events.read)
+        self._fill_work(message, now_s, last=closing)
+        self._fill_events(message, now_s, last=closing)
         message.workers = attempt("workers", message.workers, self._workers.read)
         message.deaths = attempt(
             "deaths", message.deaths, lambda: self._deaths.read(message.workers, now_s, last=closing)
@@ -143,11 +165,59 @@ class Readers:
         message.members, message.environments, message.hardware = attempt(
             "members", (message.members, message.environments, message.hardware), lambda: self._members.read(now_s)
         )
-        message.logs = attempt("logs", message.logs, self._logs.read)
+        least = ERROR if "logs" in self._left_out else 0
+        message.logs = attempt("logs", message.logs, lambda: self._logs.read(least))
         message.profiles = attempt("profiles", message.profiles, self._profiles.read)
         message.totals = self._latest = self._add_up(message.workers, now_s)
+        if "workers" in self._left_out:
+            message.workers = wire.Workers()
         attempt("topics", None, self._topics.forget)
-        self._roster.forget()
+        attempt("roster", None, self._roster.forget, "forget")
+        attempt.speak()
+
+    def _leave_out(self, detail: int) -> None:
+        """What nobody reads, because of the level or because it failed too often, is not to be held either."""
+        parts = frozenset(part for n, part in enumerate(DETAIL) if n < detail or self.attempt.is_off(part))
+        if parts != self._left_out:
+            self._left_out = parts
+            self._tasks.wanted, self._profiles.wanted = "tasks" not in parts, "profiles" not in parts
+
+    def _discover(self) -> None:
+        """Note what is new: Dask forgets it. Who is told of no groups is to keep none."""
+        attempt, first_new = self.attempt, self._groups.n_groups
+        if not attempt.is_off("groups"):
+            attempt("computations", None, self._computations.discover, "discover")
+            attempt("groups", None, lambda: self._groups.track_others(first_new), "track")
+        if attempt.is_off("spans"):
+            self._groups.spans.clear()
+            self._groups.touched.clear()
+
+    def _fill_work(self, message: wire.Message, now_s: float, *, last: bool) -> None:
+        attempt = self.attempt
+        many = self._groups.n_unread >= MANY or self._computations.n_unsent >= MANY
+        if not self._work_turn.take(now_s, now=last or many or self._is_work_left):
+            return
+        message.groups = attempt("groups", message.groups, lambda: self._groups.read(last=last))
+        with_metrics = "metrics" not in self._left_out
+        message.spans, message.metrics = attempt(
+            "spans",
+            (message.spans, message.metrics),
+            lambda: self._spans.read(now_s, last=last, with_metrics=with_metrics),
+        )
+        message.computations, message.codes = attempt(
+            "computations", (message.computations, message.codes), lambda: self._computations.read(now_s, last=last)
+        )
+        self._is_work_left = any(attempt("behind", False, lambda reader=reader: reader.behind) for reader in self._work)
+
+    def _fill_events(self, message: wire.Message, now_s: float, *, last: bool) -> None:
+        if "events" in self._left_out:
+            self.attempt("skip", None, self._events.skip)
+        elif self._events_turn.take(now_s, now=last or self.attempt("events", True, self._is_event_waiting, "look")):
+            message.events = self.attempt("events", message.events, self._events.read)
+
+    def _is_event_waiting(self) -> bool:
+        """Whether events are to be read though it is not time. Asked only where a time is set."""
+        return self._settings.events_interval_s is not None and (self._events.behind or self._events.is_pressing())
 
     def _add_up(self, workers: wire.Workers, now_s: float) -> wire.Totals:
         totals = self.attempt("totals", self._repeated(), lambda: self._totals.read(workers, now_s))
@@ -169,25 +239,7 @@ class Readers:
 
     def lost(self) -> Counter[str]:
         """Running totals of what no message told, by reason."""
-        lost = Counter({f"unreadable-{part}": count for part, count in self._unreadable.items()})
+        lost = self.attempt.lost
         for reader in self._losing:
-            lost.update(reader.lost)
+            lost.update(self.attempt("lost", Counter[str](), lambda reader=reader: reader.lost))
         return lost
-
-    def attempt(self, part: str, otherwise: T, read: Callable[[], T]) -> T:
-        """What `read` gives; if it raises, that is counted, told once a minute, and `otherwise` stands for it."""
-        try:
-            return read()
-        except Exception as error:  # noqa: BLE001  # one reader's trouble is not the others', and never the scheduler's
-            self._unreadable[part] += 1
-            self.complain(part, error)
-            return otherwise
-
-    def complain(self, part: str, error: Exception) -> None:
-        """One warning a minute at most."""
-        now_s = time.monotonic()
-        if now_s >= self._quiet_until:
-            self._quiet_until = now_s + QUIET_S
-            logger.warning(
-                "daskscope could not read %s, the workload goes on: %s: %s", part, type(error).__name__, error
-            )

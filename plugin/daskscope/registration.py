@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import logging
 import socket
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -14,6 +15,8 @@ from distributed import Client, Scheduler
 from distributed.comm.addressing import get_address_host
 
 from daskscope import settings as options
+from daskscope.agent.texts import told
+from daskscope.attempts import warn
 from daskscope.collect.identity import cluster_uuid
 from daskscope.collect.kind import kind_of
 from daskscope.discovery import Server, find_server, is_loopback
@@ -87,13 +90,17 @@ def register(
     scheduler runs, DaskscopeError if there is no client. A server that cannot be reached raises nothing: messages are
     kept and tried again.
     """
-    if client is None:
-        try:
-            client = Client.current()
-        except ValueError as error:
-            raise DaskscopeError("There is no Dask client to register: create one first, `Client(...)`.") from error
+    client = current_client(client)
     settings = options.load().but(account=account, server=server, token=token, name=name, tags=tags)
     return client.sync(_register, client, settings)
+
+
+def current_client(client: Client | None) -> Client:
+    """The client itself, or the current one. Raises DaskscopeError if there is none."""
+    try:
+        return Client.current() if client is None else client
+    except ValueError as error:
+        raise DaskscopeError("There is no Dask client: create one first, `Client(...)`.") from error
 
 
 async def _register(client: Client, settings: Settings) -> Registration:
@@ -105,23 +112,32 @@ async def _register(client: Client, settings: Settings) -> Registration:
     if settings.disabled:
         registration = Registration(cluster_uuid(scheduler_id), None)
     else:
-        registration = await _send(client, _resolved(settings, client))
+        registration = await _send(client, resolved(settings, client))
         _registrations[client] = registration
-    print(registration)  # noqa: T201  # what the user called this for
+    with contextlib.suppress(OSError, ValueError):  # a standard output that is closed
+        print(registration)  # noqa: T201  # what the user called this for
     return registration
 
 
 async def _send(client: Client, settings: Settings) -> Registration:
-    try:
+    with needs_daskscope(client):
         await _register_plugin(client, Starter(settings))
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "daskscope":
-            raise
-        raise NotOnScheduler(f"daskscope is not installed on the scheduler at {_address(client)}. {RECIPE}") from error
     found: dict[str, Any] | None = await getattr(client.scheduler, EXTENSION)()
     if found is None:  # Dask's answer to a call that the scheduler does not know
         raise DaskscopeError("daskscope could not start on the scheduler: its log says why.")
     return Registration(found["cluster"], found["server"], found["spool"])
+
+
+@contextlib.contextmanager
+def needs_daskscope(client: Client) -> Generator[None]:
+    """Raises NotOnScheduler where what is asked of the scheduler finds no daskscope there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "daskscope":
+            raise
+        how = "not installed" if error.name == "daskscope" else "an older release"
+        raise NotOnScheduler(f"daskscope is {how} on the scheduler at {_address(client)}. {RECIPE}") from error
 
 
 async def _register_plugin(client: Client, plugin: Starter) -> None:
@@ -132,7 +148,7 @@ async def _register_plugin(client: Client, plugin: Starter) -> None:
         await old.register_scheduler_plugin(plugin)
 
 
-def _resolved(settings: Settings, client: Client) -> Settings:
+def resolved(settings: Settings, client: Client) -> Settings:
     """Settings as the scheduler needs them: a server and the token for schedulers, or neither."""
     found = find_server(settings)
     if found is None:
@@ -197,7 +213,7 @@ async def dask_setup(server: DaskServer | Client) -> None:
         elif isinstance(server, Scheduler):
             watch_here(server)
     except Exception as error:  # noqa: BLE001  # host first
-        logger.warning("daskscope is off: %s: %s", type(error).__name__, error)
+        warn("daskscope is off: %s", told(error))
 
 
 def watch_here(scheduler: Scheduler) -> None:

@@ -6,18 +6,17 @@ costs 2.5 % of a scheduler's instructions even if it does nothing; so it starts 
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from distributed.diagnostics.plugin import SchedulerPlugin
 
+from daskscope.agent.texts import told
+from daskscope.attempts import warn
 from daskscope.settings import Settings
 from daskscope.watch import install
 
 if TYPE_CHECKING:
     from distributed import Scheduler
-
-logger = logging.getLogger("distributed.daskscope")
 
 
 class Starter(SchedulerPlugin):
@@ -46,4 +45,4 @@ def start_watch(scheduler: Scheduler, settings: Settings) -> None:
     try:
         install(scheduler, settings)
     except Exception as error:  # noqa: BLE001  # host first
-        logger.warning("daskscope is off on this scheduler: %s: %s", type(error).__name__, error)
+        warn("daskscope is off on this scheduler: %s", told(error))

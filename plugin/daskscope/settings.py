@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
 import dask.config
@@ -18,6 +19,10 @@ from daskscope.errors import SettingsError
 from daskscope.options import OPTIONS
 
 logger = logging.getLogger("daskscope")
+
+KEYS = frozenset(option.key for option in OPTIONS)
+TOKENS = ("token", "ingest_token")
+"""Fields that are not for other eyes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,11 @@ class Settings:
     kind: str | None = None
     """Not an option: what made the cluster, where the client knows."""
 
+    def __reduce__(self) -> tuple[Callable[[dict[str, Any]], Settings], tuple[dict[str, Any]]]:
+        """By name: a scheduler may have another release of daskscope than the client that sends them."""
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        return restored, (told | {name: _disguised(told[name]) for name in TOKENS},)
+
     def but(self, **changes: Any) -> Settings:
         """A copy with the arguments of a call in place of what was configured; None changes nothing."""
         given = {name: value for name, value in changes.items() if value is not None}
@@ -59,24 +69,62 @@ class Settings:
         return replace(self, **parsed, **given)
 
 
+def restored(given: dict[str, Any]) -> Settings:
+    """Settings as another process sent them: what it did not tell is as by default; what only it knows is left out."""
+    given = given | {name: _undisguised(given[name]) for name in TOKENS if name in given}
+    of_options = {
+        o.field: given[o.field] if o.field in given else o.parse(o.key, o.default)  # a default may ask the machine
+        for o in OPTIONS
+    }
+    return Settings(**of_options, kind=given.get("kind"))
+
+
+def _disguised(token: str | None) -> tuple[bytes, bytes] | None:
+    """Dask at DEBUG writes each message that it gets into its log: a token is not to be read there, nor to be found by
+    who searches for tokens. It is no secret to somebody who knows this file."""
+    if token is None:
+        return None
+    pad = secrets.token_bytes(len(token.encode()))
+    return pad, _mixed(pad, token.encode())
+
+
+def _undisguised(told: tuple[bytes, bytes] | None) -> str | None:
+    return None if told is None else _mixed(*told).decode()
+
+
+def _mixed(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+
+
 def load() -> Settings:
     """The settings in force in this process. Raises SettingsError that names key, value and what is allowed."""
-    configured: object = dask.config.get("daskscope", None) or {}
-    if not isinstance(configured, Mapping):
-        raise SettingsError("daskscope", configured, "a mapping of the options in the documentation")
-    found = _flat(cast("Mapping[str, Any]", configured))
-    for key in found.keys() - {option.key for option in OPTIONS}:
-        close = difflib.get_close_matches(key, [option.key for option in OPTIONS], 1)
-        logger.warning("daskscope.%s is no option%s", key, f"; did you mean daskscope.{close[0]}?" if close else ".")
+    found = configured()
+    for key in found.keys() - KEYS:
+        logger.warning("daskscope.%s is %s", key, no_option(key))
     return Settings(**{o.field: o.parse(o.key, found.get(o.key, o.default)) for o in OPTIONS})
 
 
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def configured() -> dict[str, Any]:
+    """Keys with dots, options or not, to values as they were given. Raises SettingsError if there can be no keys."""
+    tree: object = dask.config.get("daskscope", None) or {}
+    if not isinstance(tree, Mapping):
+        raise SettingsError("daskscope", tree, "a mapping of the options in the documentation")
+    return flat(cast("Mapping[str, Any]", tree))
+
+
+def no_option(key: str) -> str:
+    """What to say of a key that is none, with the option that may have been meant."""
+    close = difflib.get_close_matches(key, sorted(KEYS), 1)
+    return f"no option; did you mean daskscope.{close[0]}?" if close else "no option."
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A tree of options as keys with dots to values; `_` in keys is `-`. Tags stay together."""
+    found: dict[str, Any] = {}
     for name, value in tree.items():
         key = prefix + str(name).replace("_", "-")
         if isinstance(value, Mapping) and key != "tags":
-            flat |= _flat(value, key + ".")
+            found |= flat(value, key + ".")
         else:
-            flat[key] = value
-    return flat
+            found[key] = value
+    return found

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Literal
 
 from tornado.ioloop import PeriodicCallback
 
 from daskscope import wire
+from daskscope.budget import Budget
 from daskscope.collect.identity import cluster_uuid
 from daskscope.collect.memory import LongMemory
 from daskscope.collect.profiles import merged
 from daskscope.control import Closer
-from daskscope.readers import Readers
-from daskscope.sender import Sender
+from daskscope.privacy.scrubber import Scrubber
+from daskscope.readers import DETAIL, Readers
+from daskscope.sender import Sender, Shown
 from daskscope.settings import Settings
 from daskscope.spool import Spool, folder
 from daskscope.transport import Http, Transport
@@ -39,13 +42,18 @@ MIN_PACE_S, MAX_PACE_S = 1.0, 3600.0
 def install(scheduler: Scheduler, settings: Settings) -> Watch | None:
     """Start watching, unless this scheduler is watched already or reporting is disabled.
 
-    Must run on the scheduler's event loop. Raises only what `Watch` raises while it is built; callers guard it.
+    Must run on the scheduler's event loop. Raises what `Watch` raises while it is built or started, and leaves nothing
+    behind then; callers guard it.
     """
     known: Watch | None = scheduler.extensions.get(EXTENSION)
     if known is not None or settings.disabled:
         return known
     watch = Watch(scheduler, settings, _transport(settings))
-    watch.start()
+    try:
+        watch.start()
+    except BaseException:
+        watch.withdraw()
+        raise
     return watch
 
 
@@ -59,21 +67,35 @@ class Watch:
     """One watched scheduler, from now to its close."""
 
     def __init__(
-        self, scheduler: Scheduler, settings: Settings, transport: Transport, *, now: Callable[[], float] = time.time
+        self,
+        scheduler: Scheduler,
+        settings: Settings,
+        transport: Transport,
+        *,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        cpu: Callable[[], float] = time.thread_time,
     ) -> None:
-        self._scheduler, self._settings, self._now = scheduler, settings, now
+        """`cpu`: seconds that the calling thread has computed so far."""
+        self._scheduler, self._settings = scheduler, settings
+        self._now, self._monotonic, self._cpu = now, monotonic, cpu
         self.cluster = cluster_uuid(scheduler.id)
         self.boot = f"{round(now() * 1e3):012x}{secrets.token_hex(6)}"
-        self._booted_at = time.monotonic()
+        self._booted_at = monotonic()
         self._seq = 0
         self._closed = False
-        self._interval_s = settings.interval_s
-        self._n_lost_before = 0
+        self._asked_s = settings.interval_s
+        """The pace that the server asks for, else the configured one."""
+        self._budget = Budget(settings.budget_pct, settings.interval_s, len(DETAIL))
+        self._n_lost_before, self._n_delivered_before = 0, -1
+        self._is_behind = False
+        """Whether a message was lost since all was sent again."""
         self._cpu_s = self._slowest_s = 0.0
         self.readers = Readers(scheduler, settings)
         self._closer = Closer(scheduler, settings, now)
-        self.sender = Sender(transport, self._heed, finish=_finish)
-        self._timer = PeriodicCallback(self.poll, self._interval_s * 1e3)
+        self._scrubber = Scrubber(settings)
+        self.sender = Sender(transport, self._heed, finish=self._finish)
+        self._timer = PeriodicCallback(self.poll, self._asked_s * 1e3)
 
     def start(self) -> None:
         """Lengthen Dask's short memories, take the place in `extensions`, send the first message soon."""
@@ -88,6 +110,18 @@ class Watch:
         self._timer.start()
         scheduler.loop.add_callback(self.poll)
 
+    def withdraw(self) -> None:
+        """Leave the scheduler as it was, for it cannot be watched. Never raises."""
+        self._closed = True
+        scheduler: Any = self._scheduler
+        scheduler.extensions.pop(EXTENSION, None)
+        scheduler.handlers.pop(EXTENSION, None)
+        for name in ("erred_tasks", "computations"):
+            memory = getattr(scheduler, name, None)
+            if isinstance(memory, LongMemory):
+                setattr(scheduler, name, deque(memory, memory.kept))
+        self._end(self._timer.stop, self._closer.close, self.readers.close, self.sender.close)
+
     def describe(self) -> dict[str, str | None]:
         """Where this cluster reports to; answers the client's `register`. Never holds the token."""
         return {
@@ -95,6 +129,18 @@ class Watch:
             "server": self._settings.server,
             "spool": None if self._settings.server else str(folder(self._settings.data)),
         }
+
+    def show(self) -> Future[Shown]:
+        """The next message, made now and sent like any other, and what it is as it will be sent."""
+        shown = self.sender.show(self._message("running", None))
+        self._forget()
+        return shown
+
+    def rehearse(self) -> Future[Shown]:
+        """What the first message would be, in place of `start`. The transport gets it; close the sender after that."""
+        self.readers.rehearse(self._now())
+        self.sender.start()
+        return self.sender.show(self._message("running", None))
 
     def poll(self) -> None:
         """One interval. Never raises: it runs in somebody else's event loop."""
@@ -105,7 +151,7 @@ class Watch:
             self._forget()
             self.readers.attempt("idleness", None, lambda: self._closer.look(self._now()))
         except Exception as error:  # noqa: BLE001  # host first
-            self.readers.complain("message", error)
+            self.readers.attempt.complain("message", error)
 
     def _forget(self) -> None:
         """Let Dask's memories be as short as Dask has them, now that they are read: a computation holds its code."""
@@ -121,11 +167,14 @@ class Watch:
         if self._closed:
             return
         self._closed = True
-        for step in (self._timer.stop, self._tell_the_rest, self._closer.close, self.readers.close, self.sender.close):
+        self._end(self._timer.stop, self._tell_the_rest, self._closer.close, self.readers.close, self.sender.close)
+
+    def _end(self, *steps: Callable[[], object]) -> None:
+        for step in steps:
             try:
                 step()
             except Exception as error:  # noqa: BLE001  # an exception here would leave the scheduler's comms open
-                self.readers.complain("close", error)
+                self.readers.attempt.complain("close", error)
 
     def _tell_the_rest(self) -> None:
         reason = self._closer.reason or "closed"
@@ -140,28 +189,31 @@ class Watch:
         self.sender.put(message)
 
     def _message(self, phase: Literal["running", "closed"], reason: str | None) -> wire.Message:
-        began_s, now_s = time.thread_time(), self._now()
+        began_cpu_s, began_s, now_s = self._cpu(), self._monotonic(), self._now()
+        pace_s, detail = self._budget.pace_s(self._asked_s), self._budget.detail
+        self._timer.callback_time = pace_s * 1e3  # tornado reads it after each round: the next comes as told here
         message = wire.Message(
             v=wire.VERSION,
             cluster=self.cluster,
             boot=self.boot,
             seq=self._seq,
             made_at_ms=round(now_s * 1e3),
-            uptime_us=round((time.monotonic() - self._booted_at) * 1e6),
-            next_s=self._interval_s,
+            uptime_us=round((began_s - self._booted_at) * 1e6),
+            next_s=pace_s,
             phase=phase,
             reason=reason,
         )
         self._seq += 1
-        self._catch_up()
-        self.readers.fill(message, now_s)
+        self._catch_up(last=phase == "closed")
+        self.readers.fill(message, now_s, detail)
         message.lost = dict(Counter(dict(self.sender.lost)) + self.readers.lost())
-        spent_s = time.thread_time() - began_s
+        spent_s = self._cpu() - began_cpu_s
         self._cpu_s, self._slowest_s = self._cpu_s + spent_s, max(self._slowest_s, spent_s)
-        message.itself = self._itself()
+        self._budget.add(began_s, spent_s, self.sender.cpu_s)
+        message.itself = self._itself(detail)
         return message
 
-    def _itself(self) -> wire.Itself:
+    def _itself(self, detail: int) -> wire.Itself:
         sender = self.sender
         return wire.Itself(
             cpu_us=round((self._cpu_s + sender.cpu_s) * 1e6),
@@ -169,13 +221,17 @@ class Watch:
             n_messages=sender.n_delivered,
             n_bytes=sender.n_delivered_bytes,
             n_failed_tries=sender.n_failed_tries,
+            detail=detail,
         )
 
-    def _catch_up(self) -> None:
-        """After a lost message, send again whatever in it would not come again by itself."""
-        n_lost = self.sender.lost.total()
-        if n_lost != self._n_lost_before:
-            self._n_lost_before = n_lost
+    def _catch_up(self, *, last: bool) -> None:
+        """After a lost message, send again whatever in it would not come again by itself. While the server takes none
+        that is done once, and not in every message: each would be lost with all that is in it."""
+        n_lost, n_delivered = self.sender.lost.total(), self.sender.n_delivered
+        self._is_behind = self._is_behind or n_lost != self._n_lost_before
+        self._n_lost_before = n_lost
+        if self._is_behind and (last or n_delivered != self._n_delivered_before):
+            self._is_behind, self._n_delivered_before = False, n_delivered
             self.readers.resend()
 
     def _heed(self, reply: wire.Reply) -> None:
@@ -183,12 +239,9 @@ class Watch:
         if "identity" in reply.wish:
             self.readers.want_identity()
         self._closer.heed(reply)
-        pace_s = min(max(reply.next_s, MIN_PACE_S), MAX_PACE_S) if reply.next_s else self._settings.interval_s
-        if pace_s != self._interval_s:
-            self._interval_s = pace_s
-            self._timer.callback_time = pace_s * 1e3  # tornado reads it before each round
+        self._asked_s = min(max(reply.next_s, MIN_PACE_S), MAX_PACE_S) if reply.next_s else self._settings.interval_s
 
-
-def _finish(message: wire.Message) -> None:
-    """In the sender's thread: what would be long on the scheduler's loop."""
-    message.profiles = merged(message.profiles)
+    def _finish(self, message: wire.Message) -> None:
+        """In the sender's thread: what would be long on the scheduler's loop."""
+        message.profiles = merged(message.profiles)
+        self._scrubber.message(message)

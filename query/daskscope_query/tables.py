@@ -119,6 +119,7 @@ SAMPLES = Table(
         Column("self_messages", COUNT, "count", "Messages delivered, running total."),
         Column("self_bytes", COUNT, "bytes", "Their size as posted, running total."),
         Column("self_failed_tries", COUNT, "count", "Tries after which a message was tried again, running total."),
+        Column("self_detail", COUNT, "count", "Levels of detail left out to stay within the budget."),
         Column("phase", NAME, "", "running or closed."),
         Column("reason", NAME, "", "Why it closed."),
         Column("lost", ACTIONS, "count", "What the plugin dropped, by reason, running totals."),

@@ -7,6 +7,7 @@ meet in a table that hangs on our own logger, because their classes, pickled by 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
@@ -116,6 +117,10 @@ class LogSender:
 
     def flush(self) -> None:
         """On the event loop of the first route. Never raises."""
+        with contextlib.suppress(Exception):  # the event loop would log it, and that would come back here
+            self._send_all()
+
+    def _send_all(self) -> None:
         self._asked = 0
         if self._timer is not None:
             self._timer.cancel()
@@ -154,6 +159,10 @@ class LogSender:
 
     def _plan(self, urgent: bool) -> None:
         """On the event loop: send now, or when it is time."""
+        with contextlib.suppress(Exception):  # as above
+            self._plan_to_send(urgent)
+
+    def _plan_to_send(self, urgent: bool) -> None:
         if not self._routes or not self._asked:  # sent meanwhile
             return
         loop = self._routes[0].loop

@@ -14,6 +14,7 @@ from daskscope.agent import NAME, TOPIC
 from daskscope.agent.hardware import read_hardware
 from daskscope.agent.logs import Listener, Route, earlier_records, join
 from daskscope.agent.profile import Profiler
+from daskscope.agent.texts import told
 
 if TYPE_CHECKING:
     from distributed import Nanny, Worker
@@ -52,7 +53,7 @@ class WorkerAgent(WorkerPlugin):
                 self._profiler = Profiler(worker, self._profile_interval_s, self._send)
                 self._profiler.start()
         except Exception as error:  # noqa: BLE001  # host first
-            trouble = f"{type(error).__name__}: {error}"
+            trouble = told(error)
         # A thread of its own: the executors are the worker's, and would be waited for at its end.
         with contextlib.suppress(RuntimeError):  # no more threads to be had
             threading.Thread(target=self._greet, args=(trouble,), name="daskscope-hello", daemon=True).start()
@@ -78,7 +79,7 @@ class WorkerAgent(WorkerPlugin):
             if self._hardware:
                 hello |= read_hardware()
         except Exception as error:  # noqa: BLE001
-            trouble = trouble or f"{type(error).__name__}: {error}"
+            trouble = trouble or told(error)
         self._send({**hello, "trouble": trouble} if trouble else hello)
 
     def _send(self, payload: dict[str, Any]) -> None:
@@ -151,9 +152,9 @@ class NannyAgent(NannyPlugin):
 
     def _sent(self, task: asyncio.Task[None], payload: dict[str, Any]) -> None:
         self._sending = None
-        if self._listener is None:
-            return
-        if task.cancelled() or task.exception() is not None:  # what waits still, waits for the next line
-            self._listener.lose(payload)
-        else:
-            self._listener.flush()
+        failed = task.cancelled() or task.exception() is not None  # what waits still, waits for the next line
+        with contextlib.suppress(Exception):  # the event loop would log it, and that would come back here
+            if self._listener is not None and failed:
+                self._listener.lose(payload)
+            elif self._listener is not None:
+                self._listener.flush()

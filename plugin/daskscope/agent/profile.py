@@ -109,13 +109,16 @@ class Profiler:
         self._n_looks, self._check_s, self._spent_s = 0, time.monotonic(), 0.0
 
     def _tick(self) -> None:
-        began_s = time.thread_time()
-        self.look()
-        self._spent_s += time.thread_time() - began_s
-        self._n_looks += 1
-        if self._n_looks >= LOOKS_PER_CHECK:
-            self._check()
-            self._begin_check()
+        try:
+            began_s = time.thread_time()
+            self.look()
+            self._spent_s += time.thread_time() - began_s
+            self._n_looks += 1
+            if self._n_looks >= LOOKS_PER_CHECK:
+                self._check()
+                self._begin_check()
+        except Exception:  # noqa: BLE001  # host first: the event loop would log it at each tick
+            self._seen.cut += 1
 
     def _check(self) -> None:
         """Whether a payload is due, or looking costs too much. A payload has one pace: another begins another."""

@@ -73,7 +73,8 @@ class Tap(logging.Handler):
 
     def handle(self, record: logging.LogRecord) -> bool:
         """Without the lock of handlers: `hear` has its own, and a record's text is the user's code."""
-        self.emit(record)
+        with contextlib.suppress(Exception):  # whoever logs must not hear of us, and to log it would come back here
+            self.emit(record)
         return True
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -32,12 +32,20 @@ def text_of(record: logging.LogRecord) -> str:
 
     The record is left as it is: a formatter would keep its own text of the traceback in it, for all who come later.
     """
-    told = opening(record)
-    parts = [_message(record) if told is None else told[0]]
-    if told is None or told[1]:
+    shown = opening(record)
+    parts = [_message(record) if shown is None else shown[0]]
+    if shown is None or shown[1]:
         parts += _traceback(record)
     text = without_objects(str(record.name), "\n".join(parts))
     return clean(text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}... ({len(text) - MAX_TEXT} more characters)")
+
+
+def told(error: BaseException) -> str:
+    """Type and text of an error, whose `__str__` is the code of whoever raised it."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001
+        return f"{type(error).__name__} (whose text cannot be told)"
 
 
 def clean(text: str) -> str:
@@ -49,8 +57,8 @@ def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
     except Exception as error:  # noqa: BLE001  # the user's arguments do not fit, or their texts raise
-        told = record.msg if isinstance(record.msg, str) else type(record.msg).__qualname__
-        return f"(cannot be formatted: {type(error).__name__}) {told}"
+        template = record.msg if isinstance(record.msg, str) else type(record.msg).__qualname__
+        return f"(cannot be formatted: {type(error).__name__}) {template}"
 
 
 def _traceback(record: logging.LogRecord) -> list[str]:

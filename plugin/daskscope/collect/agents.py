@@ -20,6 +20,7 @@ from daskscope.collect.calls import MAX_REASON, Calls
 from daskscope.collect.mailbox import Mailbox
 from daskscope.collect.nannies import Nannies
 from daskscope.collect.parcels import Parcels
+from daskscope.collect.payloads import as_text
 from daskscope.settings import Settings
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Agents:
                 if not isinstance(worker, str):
                     raise TypeError(worker)
                 if kind == "hello" and worker in self._status:
-                    self._status[worker] = str(payload.get("trouble", RUNNING))[:MAX_REASON]
+                    self._status[worker] = as_text(payload.get("trouble", RUNNING))[:MAX_REASON]
                 if kind in sinks:
                     sinks[kind](worker, payload)
             except Exception:  # noqa: BLE001  # anybody may write into a topic

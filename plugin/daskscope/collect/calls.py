@@ -7,9 +7,12 @@ once more with a long one, while others go on.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
+
+from daskscope.agent.texts import told
 
 MAX_CALLS, CALL_S = 10, 5.0
 """First calls at the same time, and how long each may take."""
@@ -29,14 +32,18 @@ class Calls(Generic[T]):
         self.late: deque[T] = deque()
         self.running: set[asyncio.Task[None]] = set()
         self.running_late: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     def start(self) -> None:
         """Begin as many as may be. On the event loop."""
+        if self._closed:
+            return
         self._fill(self.waiting, self.running, MAX_CALLS, CALL_S)
         self._fill(self.late, self.running_late, MAX_LATE_CALLS, LATE_CALL_S)
 
     def close(self) -> None:
         """Call nobody any more, and end what is under way."""
+        self._closed = True
         self.waiting.clear()
         self.late.clear()
         for task in (*self.running, *self.running_late):
@@ -51,19 +58,22 @@ class Calls(Generic[T]):
     async def _work_off(self, waiting: deque[T], deadline_s: float) -> None:
         while waiting:
             target = waiting.popleft()
-            try:
-                await asyncio.wait_for(self._call(target), deadline_s)
-            except TimeoutError:
-                if waiting is self.late:
-                    self._failed(target, f"no answer in {deadline_s:.0f} s")
-                else:
-                    self.late.append(target)
-                    self.start()
-            except Exception as error:  # noqa: BLE001  # whatever is wrong there, it is not the scheduler's trouble
-                self._failed(target, _reason(error))
+            with contextlib.suppress(Exception):  # a fault of ours: the others are called all the same
+                await self._try(target, late=waiting is self.late, deadline_s=deadline_s)
+
+    async def _try(self, target: T, *, late: bool, deadline_s: float) -> None:
+        try:
+            await asyncio.wait_for(self._call(target), deadline_s)
+        except TimeoutError:
+            if late:
+                self._failed(target, f"no answer in {deadline_s:.0f} s")
+            else:
+                self.late.append(target)
+                self.start()
+        except Exception as error:  # noqa: BLE001  # whatever is wrong there, it is not the scheduler's trouble
+            self._failed(target, _reason(error))
 
 
 def _reason(error: Exception) -> str:
     """Where the other side's exception cannot be sent, Dask sends an `Exception` whose text is its repr."""
-    told = str(error)
-    return (told if type(error) is Exception else f"{type(error).__name__}: {told}")[:MAX_REASON]
+    return told(error).removeprefix("Exception: ")[:MAX_REASON]

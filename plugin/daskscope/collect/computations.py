@@ -9,6 +9,7 @@ moves while groups run.
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections import Counter, deque
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -53,6 +54,8 @@ class ComputationReader:
         self._live: dict[int, Live] = {}
         self._last: Live | None = None
         self._known_codes: dict[str, None] = {}
+        self._key = secrets.token_bytes(16)
+        """Pieces of code have names here that nobody can guess a text by; `privacy.codes` makes hashes of them."""
         self.n_computations = 0
         self._n_unsent = self._n_unseen = 0
         self._kept: deque[wire.Computation] = deque(maxlen=MAX_KEPT)
@@ -69,6 +72,11 @@ class ComputationReader:
     def behind(self) -> bool:
         """Whether the last read left computations for the next."""
         return self.waiting.total() > 0
+
+    @property
+    def n_unsent(self) -> int:
+        """Computations that were found and not told yet."""
+        return self._n_unsent
 
     def resend(self) -> None:
         """Send code, what is still live and what is kept again: a message with them was lost."""
@@ -165,7 +173,7 @@ class ComputationReader:
 
     def _frame(self, source: SourceCode, codes: dict[str, wire.Code]) -> wire.Frame:
         text = _cut(source.code)
-        code_hash = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+        code_hash = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16, key=self._key).hexdigest()
         if code_hash not in self._known_codes:
             codes[code_hash] = wire.Code(hash=code_hash, text=text)
             self._known_codes[code_hash] = None

@@ -21,7 +21,7 @@ from distributed.scheduler import heartbeat_interval
 
 from daskscope import wire
 from daskscope.collect.growth import Growth, Point, slope
-from daskscope.collect.payloads import as_key, as_name
+from daskscope.collect.payloads import as_key, as_name, as_text
 from daskscope.collect.reasons import LOST, life_of, reason_of
 from daskscope.collect.roster import Roster
 from daskscope.collect.topics import Topics
@@ -188,7 +188,7 @@ class DeathReader:
     def _remember(self, at_s: float, address: str, state: WorkerState | None, said: Mapping[Any, Any]) -> _Gone:
         gone = _Gone(at_s, address, said)
         if state is not None:
-            gone.name = as_name(str(state.name))
+            gone.name = as_name(as_text(state.name))
             gone.has_nanny, gone.pid = bool(state.nanny), state.pid
             gone.memory_limit_bytes = _bytes(state.memory_limit)
             gone.memory = self._growth.of(address)

@@ -15,7 +15,7 @@ from daskscope import wire
 from daskscope.agent import TOPIC as AGENT_TOPIC
 from daskscope.collect.failures import TOPICS as FAILURE_TOPICS
 from daskscope.collect.payloads import as_json, as_name
-from daskscope.collect.topics import Place, Topics
+from daskscope.collect.topics import HISTORY, Place, Topics
 
 MAX_CHARACTERS = 256 << 10
 """So many characters of detail go into one message, each event counting for ENVELOPE more; the rest waits. A server
@@ -61,6 +61,21 @@ class EventReader:
         places = self._places.items()
         missed = sum(place.n_missed for name, place in places if name != "all" or self._whole_all)
         return Counter({"events": self._n_missed + missed, "unreadable-events": self._n_unreadable})
+
+    def is_pressing(self) -> bool:
+        """Whether so much waits that it is to be read soon, before Dask drops any of it."""
+        if self._every:
+            self._follow_all()
+        return sum(map(self._topics.n_unread, self._places.values())) >= HISTORY // 2
+
+    def skip(self) -> None:
+        """Leave unread what is new; it counts as lost."""
+        if self._every:
+            self._follow_all()
+        for name, place in self._places.items():
+            n_skipped = self._topics.skip(place)
+            self._n_missed += n_skipped if name != "all" or self._whole_all else 0
+        self.behind = False
 
     def read(self) -> list[wire.Event]:
         """New events, oldest first within each topic, as many as fit; the first time, what Dask still has."""

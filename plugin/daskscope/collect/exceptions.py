@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from dask.utils import key_split
 
 from daskscope import wire
+from daskscope.agent.texts import told
 from daskscope.collect.failures import Failure
 from daskscope.collect.groups import GroupReader
 from daskscope.collect.memory import LongMemory
@@ -144,7 +145,7 @@ class ExceptionReader:
         place = (prefix, group, frozenset(erred.erred_on), kind) if any(kind) else erred.key
         if place not in self._reasons:
             error = pickle.loads(pickled)  # noqa: S301  # made by this very process
-            text = f"{type(error).__name__}: {error}"
+            text = told(error)
             self._reasons[place] = text, text.replace(str(erred.key), "")
         return self._reasons[place]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from dask.utils import key_split
 
-from daskscope.collect.payloads import as_json, as_key, as_name, exception_type
+from daskscope.collect.payloads import as_json, as_key, as_name, as_text, exception_type
 from daskscope.collect.topics import Topics
 
 TOPICS = (
@@ -88,7 +88,7 @@ def _failure(topic: str, at_s: float, message: Any) -> Failure:
     """Raises for a message that is none of Dask's."""
     key, worker = message.get("key"), message.get("worker")
     if "exception_text" in message:
-        text, traceback = str(message["exception_text"]), str(message.get("traceback_text", ""))
+        text, traceback = as_text(message["exception_text"]), as_text(message.get("traceback_text", ""))
         type_name = exception_type(text)
     else:
         change = [as_name(message[part]) for part in ("start", "finish", "state") if part in message]

@@ -15,12 +15,13 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count, groupby, islice, repeat
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from distributed.utils import key_split_group
 
 from daskscope import wire
+from daskscope.collect.figures import Told, Tracked, action_us, is_done, look, table
 
 if TYPE_CHECKING:
     from dask.typing import Key
@@ -36,28 +37,9 @@ ACTIVE_PER_READ, SETTLED_PER_READ = 3_000, 500
 later."""
 MAX_KEPT = 2_000
 """So many groups that the scheduler has forgotten are kept, those told last, should a message be lost."""
-MAX_TYPES = 20
-"""Type names per group; a group rarely has more than one."""
-
 T = TypeVar("T")
 
-_STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
-_counts = itemgetter(*_STATES)
-_unfinished = itemgetter("waiting", "no-worker", "queued", "processing")
 _span = attrgetter("span_id")
-
-
-class Tracked:
-    """What is remembered of a group between two reads."""
-
-    __slots__ = ("action_us", "computation", "done", "n_tasks", "no", "seen", "span")
-
-    def __init__(self, no: int, computation: int | None, span: str | None) -> None:
-        self.no, self.computation, self.span = no, computation, span
-        self.seen: tuple[Any, ...] = ()
-        self.done = False
-        self.n_tasks = 0
-        self.action_us: dict[str, int] = {}
 
 
 @dataclass(slots=True)
@@ -79,8 +61,9 @@ class Progress:
         self.n_followed += n_followed
         self.n_open += n_followed if n_open is None else n_open
 
-    def add(self, n_open: int, start_s: float, stop_s: float, erred: bool) -> None:
+    def add(self, n_followed: int, n_open: int, start_s: float, stop_s: float, erred: bool) -> None:
         """What was read of a group, or of a span within this one; `n_open`: groups that came to be open, or closed."""
+        self.n_followed += n_followed
         self.n_open += n_open
         if start_s and (start_s < self.start_s or not self.start_s):
             self.start_s = start_s
@@ -110,8 +93,8 @@ class GroupReader:
         self._active: deque[tuple[TaskGroup, Tracked]] = deque()
         self._settled: deque[tuple[TaskGroup, Tracked]] = deque()
         # Those that the scheduler has forgotten, with what they depended on: told once, and to be told again.
-        self._kept: deque[tuple[TaskGroup, Tracked, list[int]]] = deque(maxlen=MAX_KEPT)
-        self._again: deque[tuple[TaskGroup, Tracked, list[int]]] = deque()
+        self._kept: deque[Told] = deque(maxlen=MAX_KEPT)
+        self._again: deque[Told] = deque()
         self._n_left = 0
         self.n_groups = 0
         self.n_tasks = 0
@@ -132,6 +115,11 @@ class GroupReader:
     def behind(self) -> bool:
         """Whether the last read left changes for the next."""
         return self.waiting.total() > 0
+
+    @property
+    def n_unread(self) -> int:
+        """Groups that were found and not told yet."""
+        return len(self._unread)
 
     @property
     def n_active(self) -> int:
@@ -189,12 +177,12 @@ class GroupReader:
         self._n_left = 0
         room = at_once(len(self._unread))
         fresh = [(group, self._unread.pop(group)) for group in list(islice(self._unread, room))]
-        changed = [(group, Tracked(self._numbers[group], *owners), _look(group)) for group, owners in fresh]
+        changed = [(group, Tracked(self._numbers[group], *owners), look(group)) for group, owners in fresh]
         alive = self._scheduler.task_groups.get
         for queue, limit in (self._active, ACTIVE_PER_READ), (self._settled, SETTLED_PER_READ):
             for followed in _first(queue, len(queue) if last else limit):
                 group, tracked = followed
-                seen = _look(group)
+                seen = look(group)
                 if seen == tracked.seen and alive(group.name) is group:
                     queue.append(followed)
                 elif len(changed) < room:
@@ -202,83 +190,49 @@ class GroupReader:
                 else:
                     self._active.appendleft(followed)
                     self._n_left += 1
-        for group, tracked, seen in changed:
-            self._take(group, tracked, seen)
         again = _first(self._again, room - len(changed))
-        told = [(group, tracked, self._dependencies(group)) for group, tracked, _ in changed]
-        for group, tracked, dependencies in told:
-            if not self._keep(group, tracked):
-                self._kept.append((group, tracked, dependencies))
+        # Before any of them is let go, and with it its number.
+        told: list[Told] = [(group, tracked, self._dependencies(group)) for group, tracked, _ in changed]
+        for one, (group, tracked, seen) in zip(told, changed, strict=True):
+            if not self._take(group, tracked, seen):
+                self._kept.append(one)
         self._kept.extend(again)
-        return _columns([*told, *again])
+        return table([*told, *again])
 
     def _dependencies(self, group: TaskGroup) -> list[int]:
-        return sorted([self._numbers[d] for d in group.dependencies if d in self._numbers])
+        before = group.dependencies
+        return sorted([self._numbers[d] for d in before if d in self._numbers]) if before else []
 
-    def _take(self, group: TaskGroup, tracked: Tracked, seen: tuple[Any, ...]) -> None:
-        """Move a changed group's figures into the running totals."""
-        n_tasks, done = len(group), not any(_unfinished(group.states))
+    def _take(self, group: TaskGroup, tracked: Tracked, seen: tuple[Any, ...]) -> bool:
+        """Move a changed group's figures into the running totals, and put it where the next reads find it; False if
+        the scheduler has forgotten it: what was read just now is the last there is to read."""
+        n_tasks, done = sum(group.states.values()), is_done(group)
         self.n_tasks += n_tasks - tracked.n_tasks
-        if group.duration:
-            action_us = {action: round(seconds * 1e6) for action, seconds in group.all_durations.items()}
-            for action, spent_us in action_us.items():
-                grown_us = spent_us - tracked.action_us.get(action, 0)
-                self.action_us[action] = self.action_us.get(action, 0) + grown_us
-            tracked.action_us = action_us
+        spent_us = action_us(group) if group.duration else tracked.action_us
+        for action, each_us in spent_us.items():
+            self.action_us[action] = self.action_us.get(action, 0) + each_us - tracked.action_us.get(action, 0)
         if tracked.span is None and group.span_id is not None:  # scattered, and then part of a graph
             tracked.span = group.span_id
             self.spans[tracked.span].grow(1, n_open=not tracked.done)
-        change = tracked.done - done, group.start, group.stop, group.states["erred"] > 0
+        is_there = self._scheduler.task_groups.get(group.name) is group
+        # One that is forgotten is open no more, whatever its tasks were.
+        n_open = tracked.done - (done or not is_there)
+        change = is_there - 1, n_open, group.start, group.stop, group.states["erred"] > 0
         if tracked.computation is not None:
             self.progress[tracked.computation].add(*change)
         if tracked.span is not None:
             self.spans[tracked.span].add(*change)
             self.touched[tracked.span] = None
-        tracked.seen, tracked.n_tasks, tracked.done = seen, n_tasks, done
-
-    def _keep(self, group: TaskGroup, tracked: Tracked) -> bool:
-        """Put a group that was just read where the next reads find it, unless the scheduler has forgotten it."""
-        if self._scheduler.task_groups.get(group.name) is group:
-            (self._settled if tracked.done else self._active).append((group, tracked))
+        tracked.seen, tracked.n_tasks, tracked.done, tracked.action_us = seen, n_tasks, done, spent_us
+        if is_there:
+            (self._settled if done else self._active).append((group, tracked))
             return True
-        # The scheduler has forgotten it: what was read just now is the last there is to read.
         del self._numbers[group]
         if self._named.get(group.name) is group:
             del self._named[group.name]
-        still_open = not tracked.done
-        if tracked.computation is not None:
-            self.progress[tracked.computation].grow(-1, n_open=-still_open)
-        if tracked.span is not None and tracked.span in self.spans:
-            self.spans[tracked.span].grow(-1, n_open=-still_open)
         return False
-
-
-def _columns(told: list[tuple[TaskGroup, Tracked, list[int]]]) -> wire.Groups:
-    groups, tracked = [group for group, _, _ in told], [each for _, each, _ in told]
-    actions = sorted({action for t in tracked for action in t.action_us})
-    states = zip(_STATES, zip(*[_counts(g.states) for g in groups], strict=True), strict=False)
-    return wire.Groups(
-        no=[t.no for t in tracked],
-        name=[str(g.name) for g in groups],  # the first part of a key, whatever type a user gave it
-        prefix=[g.prefix.name for g in groups],
-        computation=[t.computation for t in tracked],
-        span=[g.span_id for g in groups],
-        start_ms=[round(g.start * 1e3) if g.start else None for g in groups],
-        stop_ms=[round(g.stop * 1e3) if g.stop else None for g in groups],
-        n_tasks=[t.n_tasks for t in tracked],
-        nbytes=[max(-wire.MOST_BYTES, min(g.nbytes_total, wire.MOST_BYTES)) for g in groups],
-        states={state: list(column) for state, column in states if any(column)},
-        action_us={action: [t.action_us.get(action, 0) for t in tracked] for action in actions},
-        dependencies=[dependencies for _, _, dependencies in told],
-        types=[sorted(g.types)[:MAX_TYPES] for g in groups],
-    )
 
 
 def _first(queue: deque[T], n: int) -> list[T]:
     """Take up to `n` out of a queue."""
     return [queue.popleft() for _ in range(min(max(n, 0), len(queue)))]
-
-
-def _look(group: TaskGroup) -> tuple[Any, ...]:
-    """Differs whenever anything that is sent of a group differs, and costs little."""
-    return (group.nbytes_total, group.duration, group.stop, *_counts(group.states))

@@ -63,7 +63,12 @@ class LogReader:
             listeners()[self._scheduler.id] = self
             now_s = time.time()
             self._tap.attach()
-            self._own.hear_earlier(earlier_records(self._scheduler), self._level, now_s)
+            self.hear_earlier(now_s)
+
+    def hear_earlier(self, until_s: float) -> None:
+        """What Dask keeps of the scheduler's own lines from before that time."""
+        if self._level is not None:
+            self._own.hear_earlier(earlier_records(self._scheduler), self._level, until_s)
 
     def close(self) -> None:
         if self._tap is not None:
@@ -105,13 +110,19 @@ class LogReader:
         if _is_count(dropped):
             self._lose(process, "log-lines", dropped)
 
-    def read(self) -> wire.Logs:
-        """Lines that came since the last call, as many as fit; `behind` tells of more."""
+    def read(self, least: int = 0) -> wire.Logs:
+        """Lines that came since the last call, as many as fit; `behind` tells of more. Those below a level of `least`
+        are only counted."""
         self._take_own()
         logs = wire.Logs()
         n_characters = 0
         while self._waiting and len(logs.no) < MAX_LINES and n_characters < MAX_CHARACTERS:
             process, (at_ms, level, logger, text, dropped) = self._waiting.popleft()
+            self._n_characters -= len(text)
+            if level < least:
+                self._unsay(process, dropped)  # counted as lost when it came
+                self._lose(process, "log-lines", 1)
+                continue
             role, worker = process
             logs.no.append(self.n_lines)
             logs.at_ms.append(at_ms)
@@ -123,7 +134,6 @@ class LogReader:
             logs.dropped.append(dropped + self._unsaid.pop(process, 0))
             self.n_lines += 1
             n_characters += len(text)
-            self._n_characters -= len(text)
         return logs
 
     def _delay_ms(self, worker: str) -> int:

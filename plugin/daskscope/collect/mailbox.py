@@ -54,13 +54,12 @@ class Mailbox:
         try:
             size = _size(event[1])
             self._kinds[event[1]["kind"]].append((event, size))
+            self._n_messages += 1
+            self._n_bytes += size
+            while self._n_messages > MAX_MESSAGES or self._n_bytes > MAX_BYTES:
+                self.lost.update(_told(self._take(GIVE_WAY)))
         except Exception:  # noqa: BLE001  # anybody may write into a topic
             self.lost["unreadable-agent-messages"] += 1
-            return
-        self._n_messages += 1
-        self._n_bytes += size
-        while self._n_messages > MAX_MESSAGES or self._n_bytes > MAX_BYTES:
-            self.lost.update(_told(self._take(GIVE_WAY)))
 
     def take(self) -> Mapping[str, Any]:
         """The oldest payload of those that give way last; it is let go. Raises IndexError if there is none."""

@@ -18,6 +18,7 @@ from distributed.comm.addressing import get_address_host
 from daskscope import wire
 from daskscope.agent.hardware import read_hardware
 from daskscope.collect.agents import ASKED, MAX_REASON, RUNNING
+from daskscope.collect.clients import connected_clients
 from daskscope.collect.environments import (
     MAX_BYTES,
     MAX_NAME,
@@ -29,6 +30,7 @@ from daskscope.collect.environments import (
     python_path_told,
 )
 from daskscope.collect.lives import Lives, Who
+from daskscope.collect.payloads import as_text
 from daskscope.collect.roster import Roster
 from daskscope.collect.topics import Topics
 
@@ -44,8 +46,6 @@ MAX_LEFT, MAX_KEPT = 10_000, 1000
 """Processes that went: so many wait to be sent, and so many of those that were are kept, should a message be lost."""
 MAX_GREETINGS = 10_000
 MAX_THREADS = 1 << 20
-FIRE_AND_FORGET = "fire-and-forget"
-"""Dask's own entry among the clients; no process."""
 
 _UNSETTLED = ("", ASKED)
 """States of an agent that will change."""
@@ -117,7 +117,7 @@ class MemberReader:
         try:
             if len(self._greetings) >= MAX_GREETINGS:
                 raise ValueError(f"more than {MAX_GREETINGS} at once")
-            agent = str(payload.get("trouble", RUNNING))[:MAX_REASON]
+            agent = as_text(payload.get("trouble", RUNNING))[:MAX_REASON]
             self._greetings[worker] = _Greeting(python_path_told(payload), hardware_told(payload), agent)
         except ValueError:
             self.lost["greetings"] += 1
@@ -154,7 +154,7 @@ class MemberReader:
     def _look_at_processes(self, now_s: float) -> dict[str, _Process]:
         """Those that came or went; returns the workers that did both since the last read, by address."""
         moments = self._lives.read()
-        workers, clients = dict(self._scheduler.workers), dict(self._scheduler.clients)
+        workers, clients = dict(self._scheduler.workers), connected_clients(self._scheduler)
         # Who is another object than before is another process, though it may have the same address.
         for address in [a for a, state in self._seen_workers.items() if workers.get(a) is not state]:
             self._unsettled.pop(address, None)
@@ -168,7 +168,7 @@ class MemberReader:
             if self._seen_workers.get(address) is not worker:
                 self._guarded(self._add_worker, worker, moments.came.get(("worker", address), now_s))
         for name, client in clients.items():
-            if self._seen_clients.get(name) is not client and name != FIRE_AND_FORGET:
+            if self._seen_clients.get(name) is not client:
                 self._guarded(self._add_client, client, moments.came.get(("client", name), now_s))
         self._seen_workers, self._seen_clients = workers, clients
         return brief
@@ -189,7 +189,7 @@ class MemberReader:
         )
         if state is None:
             return self._add(member, None)
-        member.name = _name(state.name)
+        member.name = as_text(state.name)[:MAX_NAME]
         member.n_threads = _whole(state.nthreads, MAX_THREADS)
         member.memory_limit_bytes = _whole(state.memory_limit, MAX_BYTES)
         return self._add(member, environment_told(state.versions))
@@ -273,12 +273,6 @@ class MemberReader:
             for process in sending
         ]
         return members, environments.items, machines.items
-
-
-def _name(value: object) -> str:
-    """A worker's name as a text: Dask takes any value, and its `repr` would be the user's code."""
-    text = str(value) if isinstance(value, (str, int, float)) else f"<{type(value).__qualname__}>"
-    return text[:MAX_NAME]
 
 
 def _whole(value: object, most: int) -> int:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -84,9 +84,20 @@ def as_name(value: object) -> str:
     return _cut(value if isinstance(value, str) else str(plain(value, _Room(), MAX_DEPTH - 2)))
 
 
+def as_text(value: object) -> str:
+    """Texts and numbers as they are; of anything else the type's name, for its `str` is the user's code."""
+    return str(value) if type(value) in (str, int, float) else f"<{type(value).__qualname__}>"
+
+
 def as_key(key: object) -> str:
-    """A task's key as Dask writes it: a text, or a tuple's."""
-    return _cut(str(key))
+    """A task's key as Dask writes it: a text, or a tuple's; of what is none, the type's name."""
+    return _cut(str(key) if _is_key(key) else as_text(key))
+
+
+def _is_key(value: object) -> bool:
+    if type(value) is tuple:
+        return all(map(_is_key, cast("tuple[object, ...]", value)))
+    return type(value) in (str, bytes, int, float)
 
 
 def exception_type(text: str) -> str:

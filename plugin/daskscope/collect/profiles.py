@@ -24,13 +24,15 @@ class ProfileReader:
 
     def __init__(self) -> None:
         self.lost = Counter[str]()
+        self.wanted = True
+        """If not, what comes is only counted."""
         self._waiting: list[wire.Profile] = []
         self._told: set[tuple[str, int]] = set()
         self._n_waiting = 0
 
     def take(self, worker: str, payload: Mapping[str, Any]) -> None:
         """One payload; counted under `profiles` if it is not what an agent sends, or there is no room for it."""
-        profile = _checked(payload)
+        profile = _checked(payload) if self.wanted else None
         if profile is None or self._n_waiting >= MAX_WAITING:
             self.lost["profiles"] += 1
             return

@@ -99,7 +99,7 @@ class SpanTree:
                 raise TypeError(span_id)
             if span_id not in self._groups.spans:  # nothing of it is alive, or it was let go before
                 for group in islice(span.traverse_groups(), MAX_GROUPS_RECALLED):
-                    followed.tree.add(0, group.start, group.stop, group.states["erred"] > 0)
+                    followed.tree.add(0, 0, group.start, group.stop, group.states["erred"] > 0)
         except Exception:  # noqa: BLE001  # experimental: another Dask may have made it otherwise
             followed.broken = True
             self._lost["spans"] += 1
@@ -114,7 +114,7 @@ class SpanTree:
         node.own_open = progress.n_open
         while node is not None:
             was_open = node.tree.n_open
-            node.tree.add(more_open, progress.start_s, progress.stop_s, progress.erred)
+            node.tree.add(0, more_open, progress.start_s, progress.stop_s, progress.erred)
             if was_open and not node.tree.n_open:
                 node.open_at_s = self._read_at_s
             self.changed[node.id] = node

@@ -78,10 +78,12 @@ class SpanReader:
             followed.ledger.forget()
         self._tree.changed.update(self._tree.followed)
 
-    def read(self, now_s: float, *, last: bool = False) -> tuple[list[wire.Span], wire.Metrics]:
+    def read(
+        self, now_s: float, *, last: bool = False, with_metrics: bool = True
+    ) -> tuple[list[wire.Span], wire.Metrics]:
         """What changed, as much as fits; `behind` tells of more. Called after the groups were read.
 
-        `last`: look at every span, for no later read will.
+        `last`: look at every span, for no later read will. Without metrics, only those that wait already are told.
         """
         known = getattr(self._scheduler.extensions.get("spans"), "spans", None)
         if isinstance(known, dict):
@@ -90,13 +92,7 @@ class SpanReader:
         for followed in self._tree.changed.values():
             self._wake(followed)
         snapshots = self._snapshots(now_s)
-        totals = self._scheduler.cumulative_worker_metrics
-        but = _OF_SPANS if isinstance(known, dict) else frozenset[str]()
-        self._entries.extend((None, *entry) for entry in self._totals.changed(totals, self.lost, but))
-        n_unseen = self._look("active", self._active, ENTRIES_PER_LOOK, last)
-        n_unseen += self._look("settled", self._settled, ENTRIES_PER_SETTLED_LOOK, last)
-        if last:
-            n_unseen += self._settle_all()
+        n_unseen = self._look_around(isinstance(known, dict), last) if with_metrics else self._put_off()
         while len(self._settled) > SETTLED_KEPT:
             oldest = next(iter(self._settled))
             del self._settled[oldest]
@@ -104,6 +100,27 @@ class SpanReader:
         told = [self._entries.popleft() for _ in range(min(METRICS_PER_READ, len(self._entries)))]
         self._n_unseen = n_unseen if last else 0
         return snapshots, _columns(told)
+
+    def _look_around(self, has_spans: bool, last: bool) -> int:
+        """Look for metrics that changed; returns how many spans it did not come to."""
+        totals = self._scheduler.cumulative_worker_metrics
+        but = _OF_SPANS if has_spans else frozenset[str]()
+        self._entries.extend((None, *entry) for entry in self._totals.changed(totals, self.lost, but))
+        n_unseen = self._look("active", self._active, ENTRIES_PER_LOOK, last)
+        n_unseen += self._look("settled", self._settled, ENTRIES_PER_SETTLED_LOOK, last)
+        return n_unseen + (self._settle_all() if last else 0)
+
+    def _put_off(self) -> int:
+        """Nobody looks at metrics: of spans that are done the oldest are let go, and what was new of theirs is lost."""
+        n_over = len(self._active) - SETTLED_KEPT
+        done = (followed for followed in self._active.values() if followed.stop_s is not None)
+        for followed in list(islice(done, max(n_over, 0))):
+            del self._active[followed.id]
+            self._tree.let_go(followed.id)
+            if not followed.broken:
+                totals: Any = followed.span._cumulative_worker_metrics
+                self.lost["metrics"] += len(followed.ledger.changed(totals, self.lost))
+        return 0
 
     def _wake(self, followed: Followed) -> None:
         followed.quiet = 0

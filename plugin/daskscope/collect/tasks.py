@@ -46,6 +46,8 @@ class TaskReader:
         self._random = random.Random(0)  # noqa: S311  # a fair choice, not a secret one
         self._no = 0
         self.lost: Counter[str] = Counter()
+        self.wanted = True
+        """If not, tasks are only counted."""
         self._reset()
 
     def _reset(self) -> None:
@@ -110,6 +112,9 @@ class TaskReader:
 
     def _note(self, message: dict[str, Any], failed: bool) -> None:
         try:
+            if not self.wanted:
+                self.lost["tasks"] += 1
+                return
             if self._weight > 1 and not self._is_chosen():
                 return
             computed = next(span for span in reversed(message["startstops"]) if span["action"] == "compute")

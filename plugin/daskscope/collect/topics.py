@@ -87,6 +87,12 @@ class Topics:
             place.n_read += 1
             yield at_s, message
 
+    def skip(self, place: Place) -> int:
+        """Leave what is new unread; returns how much that was."""
+        n_unread = self.n_unread(place)
+        place.n_read += n_unread
+        return n_unread
+
     def is_read(self, place: Place) -> bool:
         """Whether nothing new is in the topic."""
         count, _ = self._find(place.topic) or (place.n_read, ())

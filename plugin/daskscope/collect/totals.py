@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from daskscope import wire
 from daskscope.collect.adaptive import AdaptiveReader
+from daskscope.collect.clients import connected_clients
 
 if TYPE_CHECKING:
     from distributed import Scheduler
@@ -37,15 +39,8 @@ class TotalsReader:
 
     def read(self, workers: wire.Workers, now_s: float) -> wire.Totals:
         scheduler = self._scheduler
-        memory_bytes = managed_bytes = spilled_bytes = limit_bytes = held_bytes = processing = 0
-        for state in scheduler.workers.values():
-            process, managed, spilled = _memory(state)
-            memory_bytes += process
-            managed_bytes += managed
-            spilled_bytes += spilled
-            limit_bytes += state.memory_limit or 0
-            held_bytes += state.nbytes
-            processing += len(state.processing)
+        present = scheduler.workers.values()
+        memory_bytes, managed_bytes, spilled_bytes = _memory(present)
         waiting = in_memory = erred = 0
         for prefix in scheduler.task_prefixes.values():
             states = prefix.states  # 2024.1 leaves out states that have no tasks
@@ -61,18 +56,18 @@ class TotalsReader:
         return wire.Totals(
             n_workers=n_workers,
             n_threads=sum(workers.n_threads),
-            n_clients=len(scheduler.clients.keys() - {"fire-and-forget"}),
+            n_clients=len(connected_clients(scheduler)),
             memory_bytes=memory_bytes,
             managed_bytes=managed_bytes,
             spilled_bytes=spilled_bytes,
-            memory_limit_bytes=limit_bytes,
+            memory_limit_bytes=sum([state.memory_limit or 0 for state in present]),
             waiting=waiting,
             queued=len(scheduler.queued),
             no_worker=len(scheduler.unrunnable),
-            processing=processing,
+            processing=sum([len(state.processing) for state in present]),
             in_memory=in_memory,
             erred=erred,
-            held_bytes=max(0, min(held_bytes, wire.MOST_BYTES)),
+            held_bytes=max(0, min(sum([state.nbytes for state in present]), wire.MOST_BYTES)),
             idle_since_ms=round(idle_since * 1e3) if idle_since else None,
             idle_timeout_us=round(timeout_s * 1e6) if timeout_s else None,
             desired_workers=adaptive.desired,
@@ -116,14 +111,21 @@ class TotalsReader:
         self._until_s = to_s
 
 
-def _memory(state: WorkerState) -> tuple[int, int, int]:
-    """Bytes of the process, managed and spilled, as `WorkerState.memory` tells them; zeros for a worker whose metrics
+def _memory(states: Iterable[WorkerState]) -> tuple[int, int, int]:
+    """Bytes of all processes, managed and spilled, as `WorkerState.memory` tells them; without workers whose metrics
     do not say it in numbers that a column holds."""
-    metrics = state.metrics
-    try:
-        process, spilled = metrics["memory"], metrics["spilled_bytes"]
-        managed = min(process, max(0, state.nbytes - spilled["memory"]))
-        process, managed, disk = int(process), int(managed), int(spilled["disk"])
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return 0, 0, 0
-    return (process, managed, disk) if 0 <= process <= MAX_BYTES and 0 <= disk <= MAX_BYTES else (0, 0, 0)
+    memory_bytes = managed_bytes = spilled_bytes = 0
+    for state in states:
+        metrics = state.metrics
+        try:
+            process, spilled = metrics["memory"], metrics["spilled_bytes"]
+            managed, disk = state.nbytes - spilled["memory"], spilled["disk"]
+            managed = 0 if managed < 0 else managed if managed < process else process
+            process, managed, disk = int(process), int(managed), int(disk)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            continue
+        if 0 <= process <= MAX_BYTES and 0 <= disk <= MAX_BYTES:
+            memory_bytes += process
+            managed_bytes += managed
+            spilled_bytes += disk
+    return memory_bytes, managed_bytes, spilled_bytes

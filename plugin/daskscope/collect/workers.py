@@ -4,17 +4,40 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from distributed.core import Status
+
 from daskscope import wire
+from daskscope.collect.payloads import as_text
 
 if TYPE_CHECKING:
     from distributed import Scheduler
+    from distributed.scheduler import WorkerState
 
 MIB, KIB = 1 << 20, 1 << 10
 MAX_WHOLE = (1 << 31) - 1
 """What a column of the lake holds; no worker has 2 PiB of memory."""
+
+_COLUMNS = (
+    ("memory_mib", "memory", "", MIB),
+    ("managed_mib", "managed_bytes", "", MIB),
+    ("spilled_mib", "spilled_bytes", "disk", MIB),
+    ("cpu_pct", "cpu", "", 1),
+    ("executing", "task_counts", "executing", 1),
+    ("ready", "task_counts", "ready", 1),
+    ("in_memory", "task_counts", "memory", 1),
+    ("net_read_kib_s", "host_net_io", "read_bps", KIB),
+    ("net_write_kib_s", "host_net_io", "write_bps", KIB),
+    ("disk_read_kib_s", "host_disk_io", "read_bps", KIB),
+    ("disk_write_kib_s", "host_disk_io", "write_bps", KIB),
+    ("loop_interval_ms", "event_loop_interval", "", 1e-3),
+)
+"""A column, the metric that it is read from, the key within that if it is a mapping, and how many make one."""
+_NONE: Mapping[str, Any] = {}
+_STATUS = {status: status.name for status in Status}
+"""To ask a member of an enum for its name runs Python code."""
 
 
 class WorkerReader:
@@ -22,37 +45,52 @@ class WorkerReader:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
+        self._n_changes = -1
+        self._states: list[WorkerState] = []
+        self._addresses: list[str] = []
+        self._names: list[str] = []
+        self._limits_mib: list[int] = []
         self.lost: Counter[str] = Counter()
         """`unreadable-metrics`: values that were no finite numbers, each time that they were met."""
 
     def read(self) -> wire.Workers:
         """One entry per connected worker. A metric that a worker did not send, or not as a number, is 0."""
-        states = list(self._scheduler.workers.values())
+        self._look()
+        states = self._states
         metrics: list[dict[str, Any]] = [state.metrics for state in states]
+        # Copies: messages are encoded later, in another thread.
         workers = wire.Workers(
-            address=[state.address for state in states],
-            name=[str(state.name) for state in states],
-            status=[state.status.name for state in states],
+            address=[*self._addresses],
+            name=[*self._names],
+            status=[_STATUS[state.status] for state in states],
             n_threads=[state.nthreads for state in states],
-            memory_limit_mib=self._wholes([state.memory_limit for state in states], MIB),
-            memory_mib=self._wholes([each.get("memory", 0) for each in metrics], MIB),
-            managed_mib=self._wholes([each.get("managed_bytes", 0) for each in metrics], MIB),
-            spilled_mib=self._wholes(_inner(metrics, "spilled_bytes", "disk"), MIB),
-            cpu_pct=self._wholes([each.get("cpu", 0) for each in metrics]),
-            executing=self._wholes(_inner(metrics, "task_counts", "executing")),
-            ready=self._wholes(_inner(metrics, "task_counts", "ready")),
-            in_memory=self._wholes(_inner(metrics, "task_counts", "memory")),
-            net_read_kib_s=self._wholes(_inner(metrics, "host_net_io", "read_bps"), KIB),
-            net_write_kib_s=self._wholes(_inner(metrics, "host_net_io", "write_bps"), KIB),
-            disk_read_kib_s=self._wholes(_inner(metrics, "host_disk_io", "read_bps"), KIB),
-            disk_write_kib_s=self._wholes(_inner(metrics, "host_disk_io", "write_bps"), KIB),
-            loop_interval_ms=self._wholes([each.get("event_loop_interval", 0) for each in metrics], 1e-3),
+            memory_limit_mib=[*self._limits_mib],
         )
+        columns = _all_at_once(metrics) or self._one_by_one(metrics)
+        for (column, _, _, _), values in zip(_COLUMNS, columns, strict=True):
+            setattr(workers, column, values)
         # Dask sends it from workers that have a GPU and pynvml; a driver that does not tell makes it None.
         if any(["gpu" in each for each in metrics]):  # noqa: C419  # a list is read in half the time
             workers.gpu_pct = self._wholes(_known(_inner(metrics, "gpu", "utilization")))
             workers.gpu_memory_mib = self._wholes(_known(_inner(metrics, "gpu", "memory-used")), MIB)
         return workers
+
+    def _look(self) -> None:
+        """Who is there, and what never changes of a worker: anew only when one came or went."""
+        n_changes = len(self._scheduler.total_nthreads_history)  # Dask adds to it for each that comes or goes
+        if n_changes != self._n_changes:
+            self._n_changes = n_changes
+            self._states = [*self._scheduler.workers.values()]
+            self._addresses = [state.address for state in self._states]
+            self._names = [as_text(state.name) for state in self._states]
+            self._limits_mib = self._wholes([state.memory_limit for state in self._states], MIB)
+
+    def _one_by_one(self, metrics: Sequence[dict[str, Any]]) -> list[list[int]]:
+        """The same as `_all_at_once`, whatever users have put there."""
+        return [
+            self._wholes(_inner(metrics, name, key) if key else [each.get(name, 0) for each in metrics], unit)
+            for _, name, key, unit in _COLUMNS
+        ]
 
     def _wholes(self, values: Sequence[Any], unit: float = 1) -> list[int]:
         """`values` in whole units. Users may put anything into worker metrics: where one did, each value is looked
@@ -75,6 +113,35 @@ class WorkerReader:
             pass
         self.lost["unreadable-metrics"] += 1
         return 0
+
+
+def _all_at_once(metrics: Sequence[dict[str, Any]]) -> list[list[int]] | None:
+    """_COLUMNS of all workers in one pass, as it is once an interval; None if any value is not what Dask sends."""
+    figures: list[float] = []
+    try:
+        for each in metrics:
+            get = each.get
+            counts, net, disk = get("task_counts", _NONE), get("host_net_io", _NONE), get("host_disk_io", _NONE)
+            figures += (
+                get("memory", 0) / MIB,
+                get("managed_bytes", 0) / MIB,
+                get("spilled_bytes", _NONE).get("disk", 0) / MIB,
+                get("cpu", 0) / 1,
+                counts.get("executing", 0) / 1,
+                counts.get("ready", 0) / 1,
+                counts.get("memory", 0) / 1,
+                net.get("read_bps", 0) / KIB,
+                net.get("write_bps", 0) / KIB,
+                disk.get("read_bps", 0) / KIB,
+                disk.get("write_bps", 0) / KIB,
+                get("event_loop_interval", 0) / 1e-3,
+            )
+        wholes = list(map(float.__round__, figures))
+        if min(wholes, default=0) < -MAX_WHOLE or max(wholes, default=0) > MAX_WHOLE:
+            return None
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        return None
+    return [wholes[place :: len(_COLUMNS)] for place in range(len(_COLUMNS))]
 
 
 def _inner(metrics: Sequence[dict[str, Any]], name: str, key: str) -> list[Any]:

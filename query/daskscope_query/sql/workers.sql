@@ -1,6 +1,11 @@
 -- reads: workers, samples
--- Each worker that one cluster had: last values, greatest memory, mean CPU; `gone` if the newest message lacks it.
-WITH newest AS (SELECT max((boot, seq)) AS message FROM samples WHERE cluster = $cluster)
+-- Each worker that one cluster had: last values, greatest memory, mean CPU; `gone` if the newest message lacks it, but
+-- for messages that tell of no worker although there are some.
+WITH newest AS (
+    SELECT max((boot, seq)) AS message
+    FROM samples
+    WHERE cluster = $cluster AND (n_workers = 0 OR worker_loop_ms IS NOT NULL OR self_detail IS NULL)
+)
 SELECT
     address,
     arg_max(name, (boot, seq)) AS name,
