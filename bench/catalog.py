@@ -8,6 +8,7 @@ from bench.hosts import hosts
 from bench.import_cost import import_cost
 from bench.instructions import instructions
 from bench.interval import interval
+from bench.memory import memory
 from bench.message_bytes import message_bytes
 from bench.report_size import report_size
 from bench.rows import Bench
@@ -22,6 +23,7 @@ BENCHES = {
         ),
         Bench("interval", "CPU of one interval on the scheduler's event loop", interval),
         Bench("hosts", "CPU of a real scheduler process, watched by us and by others", hosts),
+        Bench("memory", "what a scheduler's process grows by in a day (many minutes)", memory),
         Bench("start", "what a scheduler waits for when the plugin starts", start),
         Bench("close", "what a scheduler waits for when it closes", close),
         Bench("message-bytes", "size of a message on the wire", message_bytes),

@@ -56,10 +56,10 @@ class Fleet:
         scheduler._address, scheduler.ip = "tcp://10.0.0.1:8786", "10.0.0.1"
         fleet = Fleet(scheduler)
         for n in range(n_workers):
-            await fleet._enrol(f"tcp://10.0.{n // 250}.{n % 250 + 2}:{34000 + n * 7 % 9000}", n)
+            await fleet.join(f"tcp://10.0.{n // 250}.{n % 250 + 2}:{34000 + n * 7 % 9000}", n)
         return fleet
 
-    async def _enrol(self, address: str, number: int) -> None:
+    async def join(self, address: str, number: int) -> None:
         nowhere: Any = _Nowhere()
         try:
             await self.scheduler.add_worker(
@@ -70,6 +70,10 @@ class Fleet:
             )  # fmt: skip
         except CommClosedError:
             self.scheduler.stream_comms[address] = nowhere
+
+    async def leave(self, address: str) -> None:
+        await self.scheduler.remove_worker(address, stimulus_id="leave")
+        del self._walks[address]
 
     def beat(self) -> None:
         """One heartbeat of each worker, with metrics that moved a little."""
@@ -157,6 +161,18 @@ class Fleet:
             thread=1,
             startstops=[{"action": "compute", "start": self._clock_s - took_s, "stop": self._clock_s}],
         )
+
+    def fail(self, key: str, text: str, traceback: str) -> None:
+        """A task that fails on the worker it went to, and whose client then lets go of it."""
+        self.submit({key: Task(key, _work, 0)}, {key})
+        ts = self.scheduler.tasks[key]
+        worker: Any = ts.processing_on
+        self.scheduler.stream_handlers["task-erred"](
+            key=key, worker=worker.address, stimulus_id="task-erred", run_id=ts.run_id, thread=1,
+            startstops=[{"action": "compute", "start": self._clock_s - 0.1, "stop": self._clock_s}],
+            exception=b"", traceback=b"", exception_text=text, traceback_text=traceback,
+        )  # fmt: skip
+        self.release({key})
 
     def release(self, keys: set[Any]) -> None:
         """The client lets go of its results."""

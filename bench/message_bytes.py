@@ -17,9 +17,9 @@ from bench.fleet import Fleet
 from bench.rows import Budget, Row
 from bench.watched import Watched
 from daskscope import wire
-from daskscope.compression import Encoding, compress
+from daskscope.compression import SAMPLED, Plain, compress
 
-BUDGETS: dict[tuple[int, Encoding], int] = {
+BUDGETS: dict[tuple[int, Plain], int] = {
     (10, "zstd"): 1000,
     (100, "zstd"): 4500,
     (10, "gzip"): 1500,
@@ -28,7 +28,7 @@ BUDGETS: dict[tuple[int, Encoding], int] = {
 
 
 def message_bytes(tiny: bool) -> Iterator[Row]:
-    """Steady state at 10 and 100 workers, by zstd and gzip."""
+    """Steady state at 10 and 100 workers, with the package zstandard and without."""
     for n_workers in (2,) if tiny else (10, 100):
         messages = asyncio.run(_messages(n_workers, 2 if tiny else 12))
         peers = {
@@ -40,14 +40,16 @@ def message_bytes(tiny: bool) -> Iterator[Row]:
         n_groups = _median(messages, lambda m: len(m.groups.no))
         for encoding in ("zstd", "gzip"):
             limit = BUDGETS.get((n_workers, encoding))
+            first = _median(messages, lambda m, encoding=encoding: _sent_bytes(m, encoding, before_a_reply=True))
             yield Row(
                 name=f"message-bytes/{n_workers}-workers/{encoding}",
                 value=_median(messages, lambda m, encoding=encoding: _sent_bytes(m, encoding)),
                 unit="bytes",
                 budget=None if limit is None else Budget("at most", limit),
-                peers=peers,
-                how=f"one message in steady state, {n_groups:g} groups changed, metrics are random walks: median of "
-                f"{len(messages)}. Dask's own /metrics is measured where prometheus-client is installed.",
+                peers={f"same before the first reply, {encoding}": first} | peers,
+                how=f"body of one message in steady state, {n_groups:g} groups changed, metrics are random walks, "
+                f"compressed after the sample that both sides know: median of {len(messages)}. Dask's own /metrics is "
+                "measured where prometheus-client is installed.",
             )
 
 
@@ -62,12 +64,13 @@ def _median(messages: list[wire.Message], size: Callable[[wire.Message], int]) -
     return statistics.median(size(message) for message in messages)
 
 
-def _sent_bytes(message: wire.Message, encoding: Encoding) -> int:
-    # The plugin falls back to gzip where `zstandard` is not to be had.
+def _sent_bytes(message: wire.Message, encoding: Plain, *, before_a_reply: bool = False) -> int:
+    # The plugin falls back to gzip where `zstandard` is not to be had, or to deflate after the sample.
     without = {} if encoding == "zstd" else {"zstandard": None}
     with mock.patch.dict(sys.modules, without):
-        body, used = compress(wire.encode(message))
-    if used != encoding:
+        body, used = compress(wire.encode(message), () if before_a_reply else SAMPLED)
+    after_sample = SAMPLED[0] if encoding == "zstd" else SAMPLED[1]
+    if used != (encoding if before_a_reply else after_sample):
         raise RuntimeError(f"The message went out as {used}: is the package zstandard installed?")
     return len(body)
 

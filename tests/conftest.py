@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.testing import FakeClock
@@ -13,6 +14,10 @@ from tests.emulator import Emulator
 
 if TYPE_CHECKING:
     from tests.deployed import Deployed
+
+# How long an example takes is this machine's business.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 @pytest.fixture

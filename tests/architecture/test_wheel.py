@@ -87,6 +87,15 @@ def test_it_imports_with_the_base_install(version: str, wheel: Path, tmp_path: P
     assert run(python.with_name("daskscope"), "version") == run(python.with_name("dask"), "scope", "version")
 
 
+def test_messages_are_compressed_after_the_sample_with_the_base_install(base: Path) -> None:
+    program = (
+        "from daskscope.compression import SAMPLED, compress, decompress; from daskscope.wire.sample import sample; "
+        "body, encoding = compress(sample(), SAMPLED); "
+        "print(encoding, decompress(body, encoding) == sample(), len(body) < 200)"
+    )
+    assert run(base, "-W", "error", "-c", program) == "daskscope-1-deflate True True\n"
+
+
 def test_serve_without_its_extra_is_one_sentence(base: Path) -> None:
     done = subprocess.run([base.with_name("daskscope"), "serve"], capture_output=True, text=True, cwd="/", env={})
     assert done.returncode == 1

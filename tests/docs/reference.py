@@ -1,4 +1,4 @@
-"""The generated parts of docs/reference. `python -m tests.docs.reference` (make docs) writes them; a test compares."""
+"""The generated parts of docs. `python -m tests.docs.reference` (make docs) writes them; a test compares."""
 
 import json
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from daskscope.cli import EXIT_CODES, scope
 from daskscope.options import OPTIONS
 from daskscope.parsing import default_data
 from tests.docs.collected import collected
+from tests.docs.privacy import always, switches
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 END = "<!-- end -->"
@@ -77,11 +78,15 @@ PARTS: dict[str, Callable[[], str]] = {
     "errors": errors_table,
     "cli": cli_help,
     "collected": collected,
+    "switches": switches,
+    "always": always,
 }
+PRIVACY = ("switches", "always")
+"""Parts that stand on the page about privacy."""
 
 
 def page(name: str) -> Path:
-    return FOLDER / f"{name}.md"
+    return FOLDER.parent / "privacy.md" if name in PRIVACY else FOLDER / f"{name}.md"
 
 
 def renewed(name: str) -> str:

@@ -1,14 +1,17 @@
 """What a user can type, set or catch stands in docs/reference, as the code has it."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from daskscope import wire
 from daskscope.cli import EXIT_CODES
 from daskscope.options import OPTIONS, Option
-from daskscope_query.tables import TABLES
+from daskscope_query.tables import ORIGIN, TABLES
 from tests.docs import reference
+from tests.docs.always import ALWAYS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
@@ -27,6 +30,7 @@ def test_every_command_is_documented() -> None:
         "cluster",
         "clusters",
         "computations",
+        "config",
         "deaths",
         "demo",
         "events",
@@ -35,6 +39,7 @@ def test_every_command_is_documented() -> None:
         "logs",
         "members",
         "metrics",
+        "preview",
         "profile",
         "samples",
         "serve",
@@ -65,6 +70,32 @@ def test_no_two_options_govern_the_same() -> None:
     governed = [place for option in OPTIONS for place in option.governs]
     assert len(set(governed)) == len(governed)
     assert not [place for place in governed if "." in place and place.partition(".")[0] in governed]
+
+
+@pytest.mark.parametrize("option", [o for o in OPTIONS if o.governs], ids=lambda option: option.key)
+def test_a_switch_says_what_for_and_where_it_stops(option: Option) -> None:
+    assert option.purpose.endswith(".")
+    assert option.stops.endswith(".")
+
+
+def placed() -> list[str]:
+    """`table.column` of all that stands somewhere on the page about privacy, under a switch or as always sent."""
+    under = [place for option in OPTIONS for place in option.governs]
+    whole = [f"{name}.{c.name}" for name in TABLES for c in TABLES[name].columns if name in under and c not in ORIGIN]
+    columns = [place for place in under if "." in place]
+    always = [f"{table}.{name}" for each in ALWAYS for table, names in each.columns.items() for name in names.split()]
+    return whole + columns + always
+
+
+def test_whatever_is_collected_has_its_one_place_under_a_switch_or_a_reason_why_it_is_always_sent() -> None:
+    columns = [f"{name}.{c.name}" for name in TABLES for c in TABLES[name].columns if c not in ORIGIN]
+    message = [
+        f"{part}.{field.name}"
+        for part, kind, table in (("identity", wire.Identity, "clusters"), ("totals", wire.Totals, "samples"))
+        for field in fields(kind)
+        if not {field.name, field.name.removesuffix("_ms")} & {c.name for c in TABLES[table].columns}
+    ]
+    assert sorted(placed()) == sorted([*(f".{c.name}" for c in ORIGIN), *columns, *message])
 
 
 def test_the_dasks_that_are_supported_are_those_that_are_tried() -> None:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from daskscope_lambdas.env import LocalEnv
+from daskscope_lambdas.wiring import connect
+
 pytestmark = pytest.mark.timeout(240)
 
 
@@ -52,15 +55,28 @@ def left(tmp_path: Path) -> list[str]:
     return found
 
 
+def shows(tmp_path: Path, number: int) -> None:
+    output, _ = start(tmp_path, "--exit").communicate()
+    assert re.search(r"page of this run: http://127\.0\.0\.1:\d+/local/analytics/clusters/(\d+)", output), output
+    assert f"/clusters/{number}\n" in output
+    assert "20 failed." in output
+    assert output.endswith("Stopped.\n")
+    assert not left(tmp_path)
+    assert not list(tmp_path.glob("daskscope-demo-*"))
+
+
+def test_a_run_shows_its_cluster_after_those_of_before(tmp_path: Path) -> None:
+    earlier = connect(LocalEnv(data=str(tmp_path / "data")))
+    earlier.clusters.enrol("local", "0" * 32, 0.0, 0.0)
+    earlier.close()
+    shows(tmp_path, 2)
+    assert not list((tmp_path / "home").rglob("*.json")), "a server that has stopped is still announced"
+
+
+@pytest.mark.long
 def test_two_runs_show_two_clusters(tmp_path: Path) -> None:
     for number in (1, 2):
-        output, _ = start(tmp_path, "--exit").communicate()
-        assert re.search(r"page of this run: http://127\.0\.0\.1:\d+/local/analytics/clusters/(\d+)", output), output
-        assert f"/clusters/{number}\n" in output
-        assert "20 failed." in output
-        assert output.endswith("Stopped.\n")
-        assert not left(tmp_path)
-        assert not list(tmp_path.glob("daskscope-demo-*"))
+        shows(tmp_path, number)
     assert not list((tmp_path / "home").rglob("*.json")), "a server that has stopped is still announced"
 
 

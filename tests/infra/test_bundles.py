@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from daskscope.wire.sample import sample
 from daskscope_infra import bundles, interpreters, packages, trim
 from daskscope_infra.bundles import BundleError, Family, Target, build, unpacked_bytes
 
@@ -129,6 +130,11 @@ def test_templates_and_queries_come_with_the_code() -> None:
     folder = made("heavy", HERE)
     assert (folder / "daskscope_lambdas/web/templates/cluster.html").exists()
     assert (folder / "daskscope_query/sql/samples.sql").exists()
+
+
+def test_the_sample_of_messages_comes_with_the_code() -> None:
+    held = made("light", HERE) / "daskscope/wire/sample_1.json"
+    assert b"".join(held.read_bytes().splitlines()) == sample()
 
 
 def test_of_the_services_models_those_that_are_called_are_left() -> None:

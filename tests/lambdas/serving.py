@@ -52,16 +52,14 @@ class Serving:
     ) -> None:
         self.stop()
 
-    def stop(self, number: int = signal.SIGTERM) -> float:
-        """Seconds until it has ended."""
-        began = time.monotonic()
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """Comes back when it has ended."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         self.process.wait(20)
         if self.process.stdout:
             self.process.stdout.close()
         self.http.close()
-        return time.monotonic() - began
 
     @property
     def log(self) -> str:

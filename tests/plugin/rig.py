@@ -115,7 +115,7 @@ class Look:
     def __call__(self) -> wire.Message:
         message = self.watch._message("running", None)
         assert wire.decode(wire.encode(message)) == message, "what is made is of the format"
-        assert not self.watch.readers._unreadable, "no reader failed"
+        assert not self.watch.readers.attempt.unreadable, "no reader failed"
         return message
 
 

@@ -50,6 +50,14 @@ def test_distributed_imported_first_makes_no_difference() -> None:
     assert _fresh_python(code).split() == ["2"]
 
 
+def test_where_no_code_may_leave_dask_is_not_asked_for_any() -> None:
+    code = (
+        "import daskscope, distributed, dask.config;"
+        "print(dask.config.get('distributed.diagnostics.computations.nframes'))"
+    )
+    assert _fresh_python(code, DASK_DASKSCOPE__ANALYTICS__COMPUTATION__CODE__TRANSMIT="False").split() == ["0"]
+
+
 @pytest.mark.parametrize("frames", ["5", "0"])
 @pytest.mark.parametrize("order", ["distributed, daskscope", "daskscope, distributed"])
 def test_a_user_s_own_number_of_frames_wins_even_if_it_is_none(order: str, frames: str) -> None:

@@ -1,5 +1,5 @@
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import daskscope
 from daskscope import arguments, client, errors
 from daskscope.connection import PAGE, Connection
 from tests.plugin.api_server import Answer, ApiServer, error
+from tests.plugin.ingest_server import Server, answers
 
 CLUSTERS = [{"id": number, "name": f"c{number}", "status": "running"} for number in range(250, 0, -1)]
 
@@ -29,20 +30,6 @@ def api(path: str, query: dict[str, str]) -> Answer:
         end = start + size
         return 200, {"items": CLUSTERS[start:end], "cursor": str(end) if end < len(CLUSTERS) else None}
     return error(404, "not-found", f"No {path} here.")
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Any]:
-    """Start a server with this answer and make it the configured one, with a token."""
-    with ExitStack() as stack:
-
-        def start(answer: Any = api, **settings: Any) -> ApiServer:
-            server = stack.enter_context(ApiServer(answer).running())
-            configured = {"server": server.url, "token": "secret-1", "data": str(tmp_path), **settings}
-            stack.enter_context(dask.config.set({"daskscope": configured}))
-            return server
-
-        yield start
 
 
 def test_lists_are_fetched_to_the_end_with_the_token_and_the_account_asked_once(serve: Any) -> None:
@@ -127,11 +114,11 @@ def test_a_status_becomes_its_error_with_the_servers_words(
     assert type(caught.value) is kind
 
 
-def test_not_logged_in_says_where_a_token_was_looked_for_and_never_shows_it(serve: Any, tmp_path: Path) -> None:
+def test_not_logged_in_says_where_a_token_was_looked_for_and_never_shows_it(serve: Any, data: Path) -> None:
     server = serve(lambda *_: error(401, "not-logged-in", "No such token."))
     with pytest.raises(errors.NotLoggedIn) as caught:
         client.list_clusters()
-    for word in ("daskscope.token", "DASK_DASKSCOPE__TOKEN", str(tmp_path / "servers" / f"{server.port}.json")):
+    for word in ("daskscope.token", "DASK_DASKSCOPE__TOKEN", str(data / "servers" / f"{server.port}.json")):
         assert word in str(caught.value)
     assert "secret-1" not in str(caught.value)
 
@@ -143,13 +130,31 @@ def test_no_token_sends_no_header(serve: Any) -> None:
     assert server.asked[0][2] is None
 
 
-def test_redirects_are_not_followed(serve: Any) -> None:
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(
+    "place", ["http://127.0.0.1:{}/api/v1/whoami", "http://ada:secret@127.0.0.1:{}", "//127.0.0.1:{}"]
+)
+def test_redirects_are_not_followed(serve: Any, status: int, place: str) -> None:
     elsewhere = serve()
-    server = serve(lambda *_: (302, {}, {"Location": elsewhere.url}))
-    with pytest.raises(errors.ServerError, match=r"redirects to http://127\.0\.0\.1"):
+    server = serve(lambda *_: (status, {}, {"Location": place.format(elsewhere.port)}))
+    with pytest.raises(errors.ServerError, match=r"redirects to .*127\.0\.0\.1"):
         client.list_clusters()
     assert len(server.asked) == 1
     assert not elsewhere.asked
+
+
+def test_a_cookie_is_not_sent_back(data: Path) -> None:
+    server = Server(answers(202, {}, Set_Cookie="id=1; Path=/; Max-Age=99999"))
+    configured = dask.config.set({"daskscope": {"data": str(data)}})
+    with (
+        server.running() as url,
+        configured,
+        dask.config.set({"daskscope.server": url}),
+        Connection("acme") as connection,
+    ):
+        for _ in range(2):
+            connection.post("/acme/clusters/1/close", {})
+    assert ["cookie" in headers for _, headers, _ in server.posts] == [False, False]
 
 
 @pytest.mark.parametrize("body", [b"<html>hello</html>", b"[]", b"", b"\xff"])

@@ -1,15 +1,11 @@
 """`daskscope.close`: what is posted, and what comes back."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
-import dask.config
 import pytest
 
 from daskscope import client, errors
-from tests.plugin.api_server import Answer, ApiServer, error
+from tests.plugin.api_server import Answer, error
 
 TOLD = {
     "asked_at": "2026-11-21T08:00:00.000Z",
@@ -24,19 +20,6 @@ def api(path: str, query: dict[str, str]) -> Answer:
     if path == "/api/v1/whoami":
         return 200, {"account": "acme", "name": "laptop", "scopes": ["control"]}
     return 202, TOLD
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Any]:
-    with ExitStack() as stack:
-
-        def start(answer: Any = api) -> ApiServer:
-            server = stack.enter_context(ApiServer(answer).running())
-            configured = {"server": server.url, "token": "secret-1", "data": str(tmp_path)}
-            stack.enter_context(dask.config.set({"daskscope": configured}))
-            return server
-
-        yield start
 
 
 def test_it_is_posted_with_the_token_and_its_reason(serve: Any) -> None:

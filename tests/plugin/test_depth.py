@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -30,12 +28,8 @@ def api(path: str, query: dict[str, str]) -> Answer:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[ApiServer]:
-    with ExitStack() as stack:
-        started = stack.enter_context(ApiServer(api).running())
-        configured = {"server": started.url, "token": "t", "account": "acme", "data": str(tmp_path)}
-        stack.enter_context(dask.config.set({"daskscope": configured}))
-        yield started
+def server(serve: Any) -> ApiServer:
+    return serve(account="acme")
 
 
 @pytest.mark.parametrize(

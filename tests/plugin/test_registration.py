@@ -178,7 +178,7 @@ async def test_a_server_that_only_this_machine_can_reach_is_warned_about(
 
     Elsewhere.scheduler.address = address  # type: ignore[attr-defined]
     client: Any = Elsewhere()
-    assert registration._resolved(settings(server=server, token="dst_x"), client).server == server
+    assert registration.resolved(settings(server=server, token="dst_x"), client).server == server
     assert ("cannot reach it" in caplog.text) is warns
     assert (address in caplog.text) is warns
 

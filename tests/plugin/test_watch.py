@@ -316,7 +316,7 @@ async def test_closing_comes_to_an_end_when_the_groups_cannot_be_read(
     await wait([cluster.client.submit(inc, n, key=f"g{n}") for n in range(3)])
     watching.poll()
     assert watching.readers._groups.behind
-    monkeypatch.setattr(groups, "_look", lambda group: 1 / 0)
+    monkeypatch.setattr(groups, "look", lambda group: 1 / 0)
     watching.teardown()
     last = [wire.decode(body) for body in inbox.bodies][-1]
     assert (last.phase, last.lost) == ("closed", {"unreadable-groups": 2})
@@ -358,6 +358,32 @@ async def test_a_lost_message_makes_what_was_in_it_be_sent_again(cluster: Cluste
     after = await inbox.next()
     assert (after.identity, after.codes, after.computations, group_rows(after)) == (None, [], [], [])
     assert after.lost == {"refused": 1}
+
+
+async def test_while_a_server_takes_nothing_all_is_sent_again_once_and_again_when_it_is_back(cluster: Cluster) -> None:
+    answers = [KEPT]
+    inbox = Inbox(lambda _: answers[0])
+    watching = watch(cluster.scheduler, inbox)
+    await inbox.next()
+    await cluster.client.submit(inc, 1)
+    answers[0] = Outcome("refused", "HTTP 422")
+    identified: list[bool] = []
+    for n in range(8):
+        message = watching._message("running", None)
+        identified.append(message.identity is not None)
+        watching.sender.put(message)
+        await until(lambda n=n: watching.sender.lost.total() > n)
+    assert identified == [False, True, *[False] * 6]
+    answers[0] = KEPT
+    watching.poll()
+    assert (await inbox.next()).identity is None
+    await until(lambda: watching.sender.n_delivered == 2)
+    watching.poll()
+    healed = await inbox.next()
+    assert healed.identity is not None
+    assert [row["n_tasks"] for row in group_rows(healed)] == [1]
+    watching.poll()
+    assert (await inbox.next()).identity is None
 
 
 async def test_the_server_s_wish_for_the_identity_is_heeded(cluster: Cluster) -> None:

@@ -200,7 +200,8 @@ SINCE_VERSION_2 = {
         "desired_workers", "adaptive_minimum", "adaptive_maximum", "n_workers_lost", "scheduler_cpu_pct",
         "scheduler_memory_bytes", "scheduler_loop_ms", "cpu_pct", "net_read_kib_s", "net_write_kib_s",
         "disk_read_kib_s", "disk_write_kib_s", "worker_loop_ms", "gpu_pct", "gpu_memory_mib", "self_cpu_us",
-        "self_slowest_us", "self_messages", "self_bytes", "self_failed_tries", "idle_since",
+        "self_slowest_us", "self_messages", "self_bytes", "self_failed_tries", "self_detail",
+        "idle_since",
     ],
     "workers": ["gpu_pct", "gpu_memory_mib"],
     "exceptions": ["origin"],
@@ -322,6 +323,18 @@ def test_workers_last_values_and_peaks(rig: LakeRig) -> None:
     assert (a["address"], a["memory_bytes"], a["peak_memory_bytes"]) == ("a", 300 << 20, 700 << 20)
     assert (a["status"], a["gone"], a["mean_cpu_pct"], a["cpu_pct"]) == ("paused", False, 30.0, 60)
     assert (b["gone"], b["last_at"] - b["first_at"]) == (True, timedelta(seconds=10))
+
+
+def test_workers_are_not_gone_for_a_message_that_tells_of_none(rig: LakeRig) -> None:
+    brief = {"workers": workers([]), "itself": wire.Itself(detail=5)}
+    rig.write(
+        envelope(seq=0, workers=workers(["a", "b"])),
+        envelope(seq=1, workers=workers(["a"])),
+        envelope(seq=2, totals=wire.Totals(n_workers=1), **brief),
+    )
+    assert [worker["gone"] for worker in rig.records("workers", cluster=CLUSTER)] == [False, True]
+    rig.write(envelope(seq=3, totals=wire.Totals(n_workers=0), **brief))
+    assert [worker["gone"] for worker in rig.records("workers", cluster=CLUSTER)] == [True, True]
 
 
 def test_computations_fail_with_their_exceptions(rig: LakeRig) -> None:

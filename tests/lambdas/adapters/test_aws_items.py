@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daskscope import wire
@@ -47,6 +47,7 @@ def test_a_place_tells_what_it_was_made_of(started_at: float, number: int) -> No
     assert placed(place(started_at, number)) == (started_at, number)
 
 
+@settings(max_examples=30)
 @given(st.dictionaries(st.text(), JSON))
 def test_what_was_packed_is_unpacked(value: dict[str, object]) -> None:
     assert unpack(pack(value)) == value

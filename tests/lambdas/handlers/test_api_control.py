@@ -114,7 +114,7 @@ def test_only_post_asks(token: Token, running: Post, world: LocalAdapters) -> No
         (b"x" * 800_000, {}, 413, "too-large"),
         (b"reason=idle", {"content_type": "application/x-www-form-urlencoded"}, 415, "unsupported-media-type"),
         (b"reason=idle", {"content_type": "text/plain"}, 415, "unsupported-media-type"),
-        (gzip.compress(b"{}"), {"content_encoding": "gzip"}, 415, "unsupported-media-type"),
+        (gzip.compress(b"{}", mtime=0), {"content_encoding": "gzip"}, 415, "unsupported-media-type"),
     ],
 )
 def test_a_body_that_is_not_taken_asks_for_nothing(

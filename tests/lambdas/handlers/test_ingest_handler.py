@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from daskscope import wire
-from daskscope.compression import MAX_MESSAGE_BYTES, compress
+from daskscope.compression import MAX_MESSAGE_BYTES, SAMPLED, compress
 from daskscope.testing import message
 from daskscope_lambdas.handlers import ingest
 from daskscope_lambdas.ports import StoreError
+from daskscope_lambdas.service.envelope import unpack
 from daskscope_lambdas.wiring import LocalAdapters
 from tests.lambdas.handlers.conftest import event
 
@@ -27,7 +28,8 @@ def error(answer: dict[str, Any]) -> tuple[int, dict[str, str]]:
 def test_a_message_is_taken(post: Post, world: LocalAdapters):
     answer = post(message())
     assert answer["statusCode"] == 200
-    assert json.loads(answer["body"]) == {"id": 1, "url": "acme/analytics/clusters/1", "next_s": None, "wish": []}
+    told = {"id": 1, "url": "acme/analytics/clusters/1", "next_s": None, "wish": []}
+    assert json.loads(answer["body"]) == {**told, "accepts": ["daskscope-1-zstd", "daskscope-1-deflate"]}
     assert len(world.feed.receive(10, 1)) == 1
 
 
@@ -44,6 +46,9 @@ def test_a_message_is_taken(post: Post, world: LocalAdapters):
         ({"content-encoding": "gzip, gzip"}, b"", 415, "unsupported-media-type"),
         ({"content-encoding": "gzip"}, b"no gzip", 422, "bad-message"),
         ({"content-encoding": "zstd"}, b"", 422, "bad-message"),
+        ({"content-encoding": "daskscope-1-zstd"}, b"", 422, "bad-message"),
+        ({"content-encoding": "daskscope-1-deflate"}, gzip.compress(b"{}"), 422, "bad-message"),
+        ({"content-encoding": "daskscope-2-zstd"}, b"", 415, "unsupported-media-type"),
         ({"content-encoding": "gzip"}, gzip.compress(b"[" * (MAX_MESSAGE_BYTES + 1)), 413, "too-large"),
         ({"content-type": "application/x-www-form-urlencoded"}, b"", 415, "unsupported-media-type"),
         ({"content-type": "application/json, application/json"}, b"", 415, "unsupported-media-type"),
@@ -63,6 +68,23 @@ def test_types_and_encodings_that_are_taken(token: Token, kind: str | None, enco
     headers: dict[str, Any] = {"authorization": token("ingest"), "content-type": kind, "content-encoding": encoding}
     answer = ingest.handler(event("POST", wire.PATH, headers, compress(body)[0] if encoding else body), None)
     assert answer["statusCode"] == 200, answer
+
+
+@pytest.mark.parametrize("accepted", SAMPLED)
+def test_what_the_reply_says_it_takes_is_taken(
+    token: Token, world: LocalAdapters, monkeypatch: pytest.MonkeyPatch, accepted: str
+):
+    plain = wire.encode(message())
+    with monkeypatch.context() as at_the_plugin:
+        if accepted == "daskscope-1-deflate":
+            at_the_plugin.setitem(sys.modules, "zstandard", None)
+        body, encoding = compress(plain, SAMPLED)
+    assert encoding == accepted
+    headers = {"authorization": token("ingest"), "content-type": wire.CONTENT_TYPE, "content-encoding": encoding}
+    answer = ingest.handler(event("POST", wire.PATH, headers, body), None)
+    assert accepted in json.loads(answer["body"])["accepts"]
+    (delivery,) = world.feed.receive(10, 1)
+    assert unpack(delivery.body).message == message()
 
 
 def test_a_type_that_is_refused_names_those_that_are_not(token: Token):

@@ -120,7 +120,15 @@ def test_at_the_bound(rig: LakeRig, numbers: tuple[int, int, int, int, float]) -
     sealed(rig, [said] * 4)
 
 
-@pytest.mark.parametrize("numbers", [[BEYOND] * 4, [BELOW] * 4, [BEYOND, BELOW] * 2, [BELOW, BELOW, BEYOND, BEYOND]])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [BEYOND] * 4,
+        [BEYOND, BELOW] * 2,
+        pytest.param([BELOW] * 4, marks=pytest.mark.long),
+        pytest.param([BELOW, BELOW, BEYOND, BEYOND], marks=pytest.mark.long),
+    ],
+)
 def test_what_an_older_server_let_in(rig: LakeRig, numbers: Sequence[tuple[int, int, int, int, float]]) -> None:
     said = [extreme(*each) for each in numbers]
     for each in said:
@@ -136,7 +144,8 @@ EDGES = st.tuples(
 )  # fmt: skip
 
 
-@settings(max_examples=3, deadline=None, phases=[Phase.generate])
+@pytest.mark.long
+@settings(max_examples=12, deadline=None, phases=[Phase.generate])
 @given(st.lists(EDGES, min_size=4, max_size=4))
 def test_whatever_is_let_through(numbers: list[tuple[int, int, int, int, float]]) -> None:
     said = [extreme(*each) for each in numbers]

@@ -1,7 +1,7 @@
 """What `check` lets through, the lake takes: nobody could answer for it later."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -111,12 +111,12 @@ def test_moments_of_every_new_part_are_checked() -> None:
         assert refused.value.place == place
 
 
-HOLLOW: dict[str, dict[str, Any]] = {
-    "$.profiles[0].frames": {
+HOLLOW: dict[str, Callable[[], dict[str, Any]]] = {
+    "$.profiles[0].frames": lambda: {
         "profiles": [profile(frames=["f" * 100_000], prefix=[""] * 800, stack=[[0]] * 800, count=[1] * 800)]
     },
-    "$.tasks.addresses": {"tasks": tasks(800, addresses=["a" * 100_000], worker=[0] * 800)},
-    "$.members": {
+    "$.tasks.addresses": lambda: {"tasks": tasks(800, addresses=["a" * 100_000], worker=[0] * 800)},
+    "$.members": lambda: {
         "members": [member(no=no, environment=0) for no in range(800)],
         "environments": [environment(packages={"p" * 50_000: "v" * 50_000})],
     },
@@ -125,7 +125,7 @@ HOLLOW: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("place", HOLLOW)
 def test_a_text_that_stands_once_does_not_fill_memory_in_many_rows(place: str) -> None:
-    posted = message(**HOLLOW[place])
+    posted = message(**HOLLOW[place]())
     assert len(wire.encode(posted)) < 300_000
     assert n_repeated(posted) > MAX_REPEATED
     with pytest.raises(BadMessage, match="written out") as refused:
@@ -136,26 +136,28 @@ def test_a_text_that_stands_once_does_not_fill_memory_in_many_rows(place: str) -
 @pytest.mark.parametrize(
     ("place", "changes"),
     [
-        ("$.members", {"members": [member(no=no, environment=0) for no in range(1_000)],
+        ("$.members", lambda: {"members": [member(no=no, environment=0) for no in range(1_000)],
                        "environments": [environment(packages={str(n): "" for n in range(1_000)})]}),
-        ("$.members", {"members": [member(no=no, hardware=0) for no in range(1_000)],
+        ("$.members", lambda: {"members": [member(no=no, hardware=0) for no in range(1_000)],
                        "hardware": [wire.Hardware(gpus=[""] * 1_000)]}),
-        ("$.profiles", {"profiles": [profile(frames=[""], prefix=[""], stack=[[0] * 600_000], count=[1])]}),
-        ("$.profiles", {"profiles": [profile(frames=[""] * 600_000, prefix=[], stack=[], count=[])]}),
-        ("$.tasks", {"tasks": tasks(600_000)}),
-        ("$.metrics", {"metrics": testing.metrics(*[{}] * 600_000)}),
-        ("$.spans", {"spans": [wire.Span(id="", name=[""] * 600_000, enqueued_ms=0)]}),
-        ("$.deaths", {"deaths": [wire.Death(no=0, at_ms=0, worker="", expected=True, reason="",
+        ("$.profiles", lambda: {"profiles": [profile(frames=[""], prefix=[""], stack=[[0] * 600_000], count=[1])]}),
+        ("$.profiles", lambda: {"profiles": [profile(frames=[""] * 600_000, prefix=[], stack=[], count=[])]}),
+        ("$.tasks", lambda: {"tasks": tasks(600_000)}),
+        ("$.metrics", lambda: {"metrics": testing.metrics(*[{}] * 600_000)}),
+        ("$.spans", lambda: {"spans": [wire.Span(id="", name=[""] * 600_000, enqueued_ms=0)]}),
+        ("$.deaths", lambda: {"deaths": [wire.Death(no=0, at_ms=0, worker="", expected=True, reason="",
                                             processing=[""] * 600_000)]}),
-        ("$.environments", {"environments": [wire.Environment(packages={str(n): "" for n in range(600_000)})]}),
-        ("$.hardware", {"hardware": [wire.Hardware()] * 600_000}),
-        ("$.codes", {"codes": [wire.Code(hash="", text="")] * 600_000}),
+        ("$.environments", lambda: {"environments": [wire.Environment(packages={str(n): "" for n in range(600_000)})]}),
+        ("$.hardware", lambda: {"hardware": [wire.Hardware()] * 600_000}),
+        ("$.codes", lambda: {"codes": [wire.Code(hash="", text="")] * 600_000}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
-def test_more_entries_than_a_message_may_have_are_refused_by_their_place(place: str, changes: dict[str, Any]) -> None:
+def test_more_entries_than_a_message_may_have_are_refused_by_their_place(
+    place: str, changes: Callable[[], dict[str, Any]]
+) -> None:
     with pytest.raises(BadMessage, match="rows and elements") as refused:
-        check(message(**changes))
+        check(message(**changes()))
     assert refused.value.place == place
 
 

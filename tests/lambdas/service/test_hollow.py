@@ -1,6 +1,7 @@
 """What would become too much is told from its bytes, and nothing that a plugin says is taken for it."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -24,14 +25,14 @@ def full(before: bytes, piece: bytes, after: bytes) -> bytes:
     return HEAD + b"," + before + b",".join([piece] * (room // (len(piece) + 1))) + after + b"}"
 
 
-HOLLOW = {
-    "objects": full(b'"hardware":[', b"{}", b"]"),
-    "unknown": full(b'"later":[', b"{}", b"]"),
-    "lists": full(b'"groups":{"dependencies":[', b"[]", b"]}"),
-    "items": full(b'"groups":{"no":[', b"1", b"]}"),
-    "maps": full(b'"environments":[', b'{"packages":{"a":"b"}}', b"]"),
-    "between texts": full(b'"spans":[', b'{"id":"{\\"\\\\"}', b"]"),
-    "behind a text": HEAD + b',"reason":"\\\\"' + full(b'"hardware":[', b"{}", b"]")[len(HEAD) :],
+HOLLOW: dict[str, Callable[[], bytes]] = {
+    "objects": lambda: full(b'"hardware":[', b"{}", b"]"),
+    "unknown": lambda: full(b'"later":[', b"{}", b"]"),
+    "lists": lambda: full(b'"groups":{"dependencies":[', b"[]", b"]}"),
+    "items": lambda: full(b'"groups":{"no":[', b"1", b"]}"),
+    "maps": lambda: full(b'"environments":[', b'{"packages":{"a":"b"}}', b"]"),
+    "between texts": lambda: full(b'"spans":[', b'{"id":"{\\"\\\\"}', b"]"),
+    "behind a text": lambda: HEAD + b',"reason":"\\\\"' + full(b'"hardware":[', b"{}", b"]")[len(HEAD) :],
 }  # fmt: skip
 
 
@@ -39,7 +40,7 @@ HOLLOW = {
 def test_a_hollow_body_is_refused_before_it_is_decoded(
     name: str, adapters: LocalAdapters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    body, encoding = compress(HOLLOW[name][:MAX_MESSAGE_BYTES])
+    body, encoding = compress(HOLLOW[name]()[:MAX_MESSAGE_BYTES])
     assert len(body) < 100_000
     monkeypatch.setattr(wire, "decode", None)
     ingest = Ingest(adapters.queue, adapters.clusters, CodeKeeper(adapters.objects, adapters.vault), adapters.clock)
@@ -48,17 +49,17 @@ def test_a_hollow_body_is_refused_before_it_is_decoded(
 
 
 ODD = '{[,"\\' * 2
-TEXTS: dict[str, dict[str, Any]] = {
-    "log lines": {"logs": logs(*({"no": no, "text": ODD * 700 + str(no)} for no in range(1_000)))},
-    "code": {"codes": [wire.Code(hash=f"{no:032x}", text=f"{{'a': [{no}, {{}}], \"b\": ','}}\n" * 4_000)
+TEXTS: dict[str, Callable[[], dict[str, Any]]] = {
+    "log lines": lambda: {"logs": logs(*({"no": no, "text": ODD * 700 + str(no)} for no in range(1_000)))},
+    "code": lambda: {"codes": [wire.Code(hash=f"{no:032x}", text=f"{{'a': [{no}, {{}}], \"b\": ','}}\n" * 4_000)
                        for no in range(100)]},
-    "one text": {"reason": "," * 5_000_000},
+    "one text": lambda: {"reason": "," * 5_000_000},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts_may_hold_whatever_they_like(name: str) -> None:
-    plain = wire.encode(message(**TEXTS[name]))
+    plain = wire.encode(message(**TEXTS[name]()))
     assert len(plain) <= MAX_MESSAGE_BYTES
     assert plain.count(b"{") > MAX_OBJECTS or plain.count(b",") > MAX_ITEMS
     refuse_hollow(plain)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from daskscope import wire
-from daskscope.compression import MAX_MESSAGE_BYTES, compress
+from daskscope.compression import MAX_MESSAGE_BYTES, SAMPLED, compress
 from daskscope.errors import BadMessage, NotFound, TooLarge, UnknownVersion
 from daskscope.testing import START_MS, event, exception, groups, identity, message, workers
 from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Clusters, Heard, StoreError
@@ -16,6 +16,7 @@ from daskscope_lambdas.service.size import n_entries
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
 
+REPLY = wire.Reply(id=1, url="acme/analytics/clusters/1", accepts=[*SAMPLED])
 CODE_HASH = "ba7816bf8f01cfea414140de5dae2223"  # SHA-256 of "abc"
 
 
@@ -34,7 +35,7 @@ def queued(adapters: LocalAdapters) -> list[Envelope]:
 
 def test_a_message_is_in_the_queue_and_in_the_row(ingest: Ingest, adapters: LocalAdapters, clock: FakeClock):
     reply = post(ingest, message(seq=0))
-    assert reply == wire.Reply(id=1, url="acme/analytics/clusters/1", wish=[])
+    assert reply == REPLY
     (envelope,) = queued(adapters)
     assert (envelope.account, envelope.cluster_id, envelope.received_at) == ("acme", 1, clock.now())
     assert envelope.message == message(seq=0)
@@ -60,7 +61,7 @@ def test_the_identity_is_wished_for_until_it_came(ingest: Ingest):
 def test_a_new_process_knows_what_the_registry_knows(ingest: Ingest, adapters: LocalAdapters):
     post(ingest, message(seq=0))
     fresh = Ingest(adapters.queue, adapters.clusters, CodeKeeper(adapters.objects, adapters.vault), adapters.clock)
-    assert post(fresh, message(seq=1)) == wire.Reply(id=1, url="acme/analytics/clusters/1", wish=[])
+    assert post(fresh, message(seq=1)) == REPLY
 
 
 def test_without_identity_the_start_is_when_the_message_was_made(ingest: Ingest, adapters: LocalAdapters):

@@ -268,7 +268,7 @@ def test_samples_in_the_units_of_the_api(rig: LakeRig, observed: Observed) -> No
         scheduler_memory_bytes=300, scheduler_loop_ms=25,
     )  # fmt: skip
     posted = workers([A, B], net_read_kib_s=[1, 2], loop_interval_ms=[20, 40], gpu_pct=[5, 6], gpu_memory_mib=[1, 1])
-    itself = wire.Itself(cpu_us=2_000_000, slowest_us=300, n_bytes=9, n_failed_tries=4)
+    itself = wire.Itself(cpu_us=2_000_000, slowest_us=300, n_bytes=9, n_failed_tries=4, detail=2)
     rig.write(envelope(totals=totals, workers=posted, itself=itself, lost={"buffer": 2}))
     (sample,) = observed.samples(ROW).rows
     assert (sample["time"], sample["workers"], sample["memory"], sample["unmanaged"]) == (at(0), 2, 10, 6)
@@ -278,7 +278,7 @@ def test_samples_in_the_units_of_the_api(rig: LakeRig, observed: Observed) -> No
     assert (sample["adaptive_minimum"], sample["adaptive_maximum"], sample["workers_lost"]) == (None, 9, 1)
     assert sample["scheduler"] == {"cpu_pct": 12, "memory": 300, "loop_interval": 0.025}
     assert sample["itself"] == {"cpu_seconds": 2.0, "slowest_seconds": 0.0003, "messages": 0, "bytes": 9,
-                                "failed_tries": 4, "lost": {"buffer": 2}}  # fmt: skip
+                                "failed_tries": 4, "detail": 2, "lost": {"buffer": 2}}  # fmt: skip
     assert sample["idle_since"] == at(-500)
     json.dumps(sample, default=datetime.isoformat)
 

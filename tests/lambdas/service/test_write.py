@@ -107,8 +107,13 @@ def test_a_sample_has_the_sums_over_workers_and_the_slowest_loop() -> None:
     (sample,) = of(workers=posted)["samples"]
     assert (sample["cpu_pct"], sample["net_read_kib_s"], sample["worker_loop_ms"]) == (153, 7, 300)
     assert (sample["gpu_pct"], sample["gpu_memory_mib"]) == (100, 768)
-    (alone,) = of(workers=workers([]))["samples"]
+    (alone,) = of(workers=workers([]), totals=wire.Totals())["samples"]
     assert (alone["cpu_pct"], alone["worker_loop_ms"], alone["gpu_pct"]) == (0, None, None)
+
+
+def test_what_workers_that_are_not_told_of_use_is_not_known() -> None:
+    (sample,) = of(workers=workers([]), totals=wire.Totals(n_workers=2), itself=wire.Itself(detail=5))["samples"]
+    assert (sample["cpu_pct"], sample["disk_write_kib_s"], sample["self_detail"]) == (None, None, 5)
 
 
 def test_what_the_plugin_costs_stands_in_the_sample() -> None:

@@ -1,14 +1,10 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
 from importlib.metadata import EntryPoint
-from pathlib import Path
 from typing import Any
 
 import click
-import dask.config
 import pytest
 from click.testing import CliRunner, Result
 
@@ -35,19 +31,6 @@ EXCEPTION = {
 def api(path: str, query: dict[str, str]) -> Answer:
     items = {"clusters": [CLUSTER], "exceptions": [EXCEPTION], "computations": [{"id": 1}], "events": []}
     return 200, {"items": items[path.rpartition("/")[2]], "cursor": None}
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Any]:
-    with ExitStack() as stack:
-
-        def start(answer: Any = api) -> ApiServer:
-            server = stack.enter_context(ApiServer(answer).running())
-            configured = {"server": server.url, "token": "t", "account": "acme", "data": str(tmp_path)}
-            stack.enter_context(dask.config.set({"daskscope": configured}))
-            return server
-
-        yield start
 
 
 def run(*arguments: str) -> Result:
@@ -110,7 +93,7 @@ def test_account_has_two_words(serve: Any, word: str) -> None:
     assert server.asked[0][:2] == ("/api/v1/other/clusters", {"since": "604800", "limit": "3"})
 
 
-def test_server_can_be_named(serve: Any, tmp_path: Path) -> None:
+def test_server_can_be_named(serve: Any) -> None:
     named, configured = serve(), serve()
     assert run("clusters", "--server", named.url).exit_code == 0
     assert named.asked

@@ -1,11 +1,7 @@
 """`daskscope close`: it says what will happen, asks, and prints one sentence."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
-import dask.config
 import pytest
 from click.testing import CliRunner, Result
 
@@ -19,19 +15,6 @@ def api(path: str, query: dict[str, str]) -> Answer:
     if path.endswith("/close"):
         return 202, {"sentence": "Cluster 12 is asked to close."}
     return 200, {"items": [CLUSTER], "cursor": None} if path.endswith("/clusters") else CLUSTER
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Any]:
-    with ExitStack() as stack:
-
-        def start(answer: Any = api) -> ApiServer:
-            server = stack.enter_context(ApiServer(answer).running())
-            configured = {"server": server.url, "token": "t", "account": "acme", "data": str(tmp_path)}
-            stack.enter_context(dask.config.set({"daskscope": configured}))
-            return server
-
-        yield start
 
 
 def run(*arguments: str, typed: str = "") -> Result:

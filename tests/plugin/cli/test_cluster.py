@@ -1,13 +1,8 @@
 """`daskscope cluster`: five answers, and the record for people or programs."""
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
-import dask.config
-import pytest
 from click.testing import CliRunner, Result
 
 from daskscope import cli
@@ -23,15 +18,6 @@ CLUSTER: dict[str, Any] = {
 
 def api(path: str, query: dict[str, str]) -> Answer:
     return 200, {"items": [CLUSTER], "cursor": None} if path.endswith("/clusters") else CLUSTER
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ApiServer]:
-    with ExitStack() as stack:
-        started = stack.enter_context(ApiServer(api).running())
-        configured = {"server": started.url, "token": "t", "account": "acme", "data": str(tmp_path)}
-        stack.enter_context(dask.config.set({"daskscope": configured}))
-        yield started
 
 
 def run(*arguments: str) -> Result:

@@ -1,10 +1,7 @@
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import dask.config
 import pytest
 from click.testing import CliRunner, Result
 
@@ -38,15 +35,6 @@ def api(path: str, query: dict[str, str]) -> Answer:
     what = path.rpartition("/")[2]
     more = {"profile": SUMS, "members": {"mismatches": MISMATCHES}}.get(what, {})
     return 200, {"items": ITEMS[what], "cursor": None, **more}
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ApiServer]:
-    with ExitStack() as stack:
-        started = stack.enter_context(ApiServer(api).running())
-        configured = {"server": started.url, "token": "t", "account": "acme", "data": str(tmp_path)}
-        stack.enter_context(dask.config.set({"daskscope": configured}))
-        yield started
 
 
 def run(*arguments: str) -> Result:

@@ -419,16 +419,26 @@ async def test_nonsense_is_left_out_and_counted(cluster: Cluster) -> None:
     assert reading.reader.lost == {"unreadable-deaths": 1}
 
 
-async def test_a_worker_whose_name_has_no_text(cluster: Cluster) -> None:
+async def test_a_worker_whose_name_is_an_object(cluster: Cluster) -> None:
     class Nameless:
         def __str__(self) -> str:
-            raise RuntimeError
+            raise AssertionError("the user's code")
 
     reading = Reading(cluster)
     state: Any = cluster.scheduler.workers[cluster.workers[0].address]
     await cluster.workers[0].close()
     await until(lambda: not cluster.scheduler.workers)
     state.name = Nameless()
+    (death,) = reading()
+    assert death.name.endswith("Nameless>")
+
+
+async def test_a_worker_that_cannot_be_read(cluster: Cluster) -> None:
+    reading = Reading(cluster)
+    state: Any = cluster.scheduler.workers[cluster.workers[0].address]
+    await cluster.workers[0].close()
+    await until(lambda: not cluster.scheduler.workers)
+    state.metrics = None
     assert reading() == []
     assert reading.reader.lost == {"unreadable-deaths": 1}
 

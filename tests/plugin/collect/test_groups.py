@@ -10,6 +10,7 @@ from dask import array, dataframe  # pyright: ignore[reportAttributeAccessIssue,
 from distributed import Event, Worker, wait
 
 from daskscope import wire
+from daskscope.collect import figures
 from daskscope.collect import groups as module
 from daskscope.collect.groups import GroupReader
 from tests.plugin.rig import Cluster, boom, group_rows, inc, look_at, running, until
@@ -323,7 +324,7 @@ async def test_more_types_than_fit_are_cut(cluster: Cluster) -> None:
     futures = [cluster.client.submit(_made, n, key=("many", n)) for n in range(30)]
     await wait(futures)
     (row,) = group_rows(look())
-    assert len(row["types"]) == module.MAX_TYPES
+    assert len(row["types"]) == figures.MAX_TYPES
     assert row["types"] == sorted(row["types"])
 
 

@@ -62,7 +62,7 @@ def made(scheduler: Any, agents: Agents | None = None, *, hardware: bool = False
 def plain_scheduler(workers: dict[str, Any]) -> Any:
     """What is read of a scheduler; its events as before 2024.7.0."""
     return SimpleNamespace(
-        address="tcp://127.0.0.1:1", time_started=1.0, clients={}, workers=workers,
+        address="tcp://127.0.0.1:1", time_started=1.0, clients={}, client_comms={}, workers=workers,
         events=defaultdict[str, deque[Any]](partial(deque[Any], maxlen=1000)), event_counts={},
     )  # fmt: skip
 
