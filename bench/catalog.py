@@ -12,6 +12,7 @@ from bench.memory import memory
 from bench.message_bytes import message_bytes
 from bench.report_size import report_size
 from bench.rows import Bench
+from bench.scrub import scrub
 from bench.start import start
 from bench.write_cpu import write_cpu
 
@@ -26,6 +27,7 @@ BENCHES = {
         Bench("memory", "what a scheduler's process grows by in a day (many minutes)", memory),
         Bench("start", "what a scheduler waits for when the plugin starts", start),
         Bench("close", "what a scheduler waits for when it closes", close),
+        Bench("scrub", "CPU of masking secrets, in the sender's thread", scrub),
         Bench("message-bytes", "size of a message on the wire", message_bytes),
         Bench("write-cpu", "CPU per message from decode to Parquet", write_cpu),
         Bench("at-rest", "size of messages and worker samples in the lake", at_rest),

@@ -19,7 +19,14 @@ import httpx
 
 ROOT = Path(__file__).parents[1]
 INSTALLED = ROOT / ".venv" / "emulator" / "lib"
-PROGRAM = "import sys; sys.path.append(sys.argv.pop()); from ministack.app import main; main()"
+PROGRAM = """
+import os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
+sys.path.append(sys.argv.pop())
+from ministack.app import main
+main()
+"""
+"""Ends when its input does: with the tests, even if they were killed."""
 REGION = "eu-west-1"
 START_S = 60
 
@@ -56,6 +63,7 @@ class Emulator:
                 [self._folder / "python" / "bin" / "python", "-c", PROGRAM, packages],
                 env=_clean() | settings,
                 cwd=self._folder,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -77,6 +85,8 @@ class Emulator:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        assert self._process.stdin
+        self._process.stdin.close()
         # Up to 300 MB each, and pytest keeps the folders of three runs.
         shutil.rmtree(self._unpacked, ignore_errors=True)
 

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     )
     from daskscope.members import Members
     from daskscope.payload import Preview
-    from daskscope.profile import Profile
     from daskscope.preload import dask_setup
+    from daskscope.profile import Profile
     from daskscope.registration import Registration, register
     from daskscope.rehearsal import preview
 

@@ -75,7 +75,7 @@ def destination(settings: Settings) -> str:
             f"{settings.data}/spool of the scheduler's machine."
         )
     how = "as daskscope.server says" if settings.server else f"found by {file_of(settings)}"
-    return f"Clusters registered here report to {_bare(found.url)}, {how}, with {_token(settings, found)}."
+    return f"Clusters registered here report to {found.url}, {how}, with {_token(settings, found)}."
 
 
 def _token(settings: Settings, found: Server) -> str:

@@ -93,9 +93,10 @@ def _read(path: Path) -> Server | None:
         found: dict[str, Any] = json.loads(text)
         url, pid = str(found["url"]).rstrip("/"), int(found["pid"])
         token, ingest_token = str(found["token"]), str(found["ingest_token"])
-        if not is_loopback(url) or urlsplit(url).scheme != "http":
-            raise ValueError(f"it points to {url!r}, which is not this machine")
-    except (ValueError, KeyError, TypeError) as error:
+        # A port that is none is a ValueError of its own.
+        if not is_loopback(url) or urlsplit(url).scheme != "http" or urlsplit(url).port == 0:
+            raise ValueError(f"it points to {url[:100]!r}, which is not this machine")
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         logger.warning("Ignored %s: it is not what `daskscope serve` writes (%s).", path, error)
         return None
     return Server(url, token, ingest_token) if _lives(pid) else None

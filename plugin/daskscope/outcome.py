@@ -9,7 +9,7 @@ import email.utils
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from daskscope import wire
@@ -39,7 +39,15 @@ class Outcome:
 
 def judge(status: int, retry_after: str | None, body: bytes, encoding: str = "") -> Outcome:
     """What a status means for a message sent in `encoding`: retried are 408, 425, 429 and 5xx; a redirect or any other
-    4xx is final."""
+    4xx is final, but what came after the sample may come plain first: something on the way may not know that encoding,
+    and has more than 415 to say so."""
+    found = _judge(status, retry_after, body)
+    if encoding in SAMPLED and (found.verdict in ("refused", "denied") or status == 501):
+        return replace(found, verdict="plain", wait_s=0.0)
+    return found
+
+
+def _judge(status: int, retry_after: str | None, body: bytes) -> Outcome:
     if 200 <= status < 300:
         return Outcome("kept", "", _reply(body))
     if status in (401, 403):
@@ -47,7 +55,7 @@ def judge(status: int, retry_after: str | None, body: bytes, encoding: str = "")
     if status in (408, 425, 429) or status >= 500:
         wait_s = _retry_after_s(retry_after)
         return Outcome("again", f"HTTP {status}", wait_s=wait_s or (BARE_429_S if status == 429 else 0.0))
-    return Outcome("plain" if status == 415 and encoding in SAMPLED else "refused", f"HTTP {status}: {_message(body)}")
+    return Outcome("refused", f"HTTP {status}: {_message(body)}")
 
 
 def _reply(body: bytes) -> wire.Reply | None:

@@ -34,11 +34,14 @@ def url(key: str, value: Any) -> str | None:
     try:
         parts = urlsplit(value)
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not parts.query
+        good = good and "@" not in parts.netloc  # a password there would stand in every link
     except (ValueError, TypeError, AttributeError):  # AttributeError: a number; ValueError: a port that is none
         good = False
     if not good:
         raise SettingsError(
-            f"daskscope.{key}", value, "http://HOST:PORT, https://HOST, or null to look for a server here"
+            f"daskscope.{key}",
+            "(not shown)" if "@" in str(value) else value,
+            "http://HOST:PORT, https://HOST, or null to look for a server here",
         )
     return value.rstrip("/")
 

@@ -74,8 +74,10 @@ class Sender:
         self._quiet_until = 0.0
         self._taken = frozenset[str]()
         """What the server takes beside zstd and gzip. The first message does not know."""
+        self._suspect = ""
+        """Name of the message that was not taken after the sample, and goes again plain."""
         self._is_plain = False
-        """Whether it refused what it had said it takes: it is not asked again."""
+        """Whether that helped: the sample is not used again."""
         self._pid = os.getpid()
         self.lost: Counter[str] = Counter()
         """Messages dropped so far by reason, and what went with them that no later message tells: failed tasks
@@ -216,16 +218,19 @@ class Sender:
             self._done(parcel)
             self.n_delivered += 1
             self.n_delivered_bytes += len(parcel.body)
+            self._is_plain |= parcel.name == self._suspect
             if outcome.reply is not None:
                 self._taken = frozenset() if self._is_plain else frozenset(outcome.reply.accepts)
                 self._on_reply(outcome.reply)
         elif outcome.verdict == "plain" and not parcel.suits(()):
-            self._is_plain, self._taken = True, frozenset()
+            self._suspect, self._taken = parcel.name, frozenset()
             self.n_failed_tries += 1
         elif outcome.verdict in ("refused", "plain"):
+            self._suspect = ""
             self._done(parcel)
             self._drop("refused", outcome.reason, parcel.once)
         else:
+            self._suspect = self._suspect if outcome.verdict == "again" else ""
             self._n_failures += 1
             self.n_failed_tries += 1
             self._not_before = self._monotonic() + self._backoff_s(outcome)

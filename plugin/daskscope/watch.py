@@ -7,6 +7,7 @@ every task. A reader that fails is left out of the message and counted; the sche
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections import Counter, deque
@@ -84,6 +85,7 @@ class Watch:
         self._booted_at = monotonic()
         self._seq = 0
         self._closed = False
+        self._pid = os.getpid()
         self._asked_s = settings.interval_s
         """The pace that the server asks for, else the configured one."""
         self._budget = Budget(settings.budget_pct, settings.interval_s, len(DETAIL))
@@ -144,7 +146,7 @@ class Watch:
 
     def poll(self) -> None:
         """One interval. Never raises: it runs in somebody else's event loop."""
-        if self._closed:
+        if self._closed or os.getpid() != self._pid:  # a forked child has no part in it
             return
         try:
             self.sender.put(self._message("running", None))
@@ -164,7 +166,7 @@ class Watch:
 
     def teardown(self) -> None:
         """Called by the scheduler when it closes, after the workers of a LocalCluster are gone. Never raises."""
-        if self._closed:
+        if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
         self._end(self._timer.stop, self._tell_the_rest, self._closer.close, self.readers.close, self.sender.close)

@@ -99,6 +99,12 @@ async def until(condition: Callable[[], object]) -> None:
         await asyncio.sleep(0)
 
 
+async def silent(worker: Worker) -> None:
+    """It tells its metrics no more; one that was under way while a test sets others would undo them."""
+    worker.periodic_callbacks["heartbeat"].stop()
+    await worker.heartbeat()
+
+
 def spooled(data: Path) -> list[wire.Message]:
     """The messages in a spool, in the order of their making."""
     files = sorted((data / "spool").glob("*.msg"))

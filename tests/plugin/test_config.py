@@ -98,12 +98,14 @@ def test_a_whole_tree_in_one_variable_and_an_inherited_configuration_are_named(p
 
 @pytest.mark.parametrize("key", ["token", "ingest-token"])
 def test_tokens_and_passwords_are_not_shown(key: str) -> None:
-    with dask.config.set({f"daskscope.{key}": "dst_secret", "daskscope.server": "https://ann:dst_secret@h:1"}):
+    with dask.config.set({f"daskscope.{key}": "dst_secret", "daskscope.server": "https://h:1"}):
         rows = daskscope.config()
         told = json.dumps(rows) + repr(rows) + rows._repr_html_() + destination(load())
         assert row(f"daskscope.{key}")["value"] == HIDDEN
+    with dask.config.set({"daskscope.server": "https://ann:dst_secret@h:1"}):
+        told += json.dumps(daskscope.config())
+        assert row("daskscope.server")["value"] == f"https://{HIDDEN}@h:1"
     assert "dst_secret" not in told
-    assert f"https://{HIDDEN}@h:1" in told
 
 
 def test_what_cannot_be_used_says_what_would_do_and_a_token_is_not_shown_there_either() -> None:

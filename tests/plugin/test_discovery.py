@@ -67,7 +67,11 @@ def test_another_host_never_gets_the_token_of_this_machine(tmp_path: Path) -> No
         assert find_server(settings(tmp_path, server=url)) == Server(url)
 
 
-@pytest.mark.parametrize("url", ["http://example.org:8790", "http://10.0.0.1", "file:///etc/passwd", "", "http://["])
+@pytest.mark.parametrize(
+    "url",
+    ["http://example.org:8790", "http://10.0.0.1", "file:///etc/passwd", "", "http://[", "http://127.0.0.1:99999999",
+     "http://127.0.0.1:x", "http://127.0.0.1:0", "http://127.0.0.1@example.org:8790", "https://127.0.0.1:8790"],
+)  # fmt: skip
 def test_a_file_that_points_elsewhere_is_not_believed(
     tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -112,7 +116,12 @@ def test_a_server_that_died_is_not_believed(tmp_path: Path, pid: int) -> None:
     assert find_server(settings(tmp_path)) is None
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"url": "http://127.0.0.1:8790"}', '{"pid": []}', "\x00"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '{"url": "http://127.0.0.1:8790"}', '{"pid": []}', "\x00",
+     "[" * 60_000, '{"url": "http://127.0.0.1:8790", "pid": 1e999}', '{"pid": 1' + "0" * 9_000 + "}"],
+    ids=lambda text: text[:12],
+)  # fmt: skip
 def test_a_broken_file_is_named_and_passed_over(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
     path = leave(tmp_path)
     path.write_text(text)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from daskscope import outcome, wire
 from daskscope.compression import SAMPLED
-from daskscope.outcome import MAX_ID, MAX_PAGE, MAX_WAIT_S, MAX_WISH, MAX_WISHES, judge
+from daskscope.outcome import MAX_ID, MAX_PAGE, MAX_WAIT_S, MAX_WISH, MAX_WISHES, Outcome, judge
 
 REPLY = {"id": 7, "url": "/acme/clusters/7", "next_s": 30, "wish": ["identity"]}
 ANYTHING = st.recursive(
@@ -85,11 +85,19 @@ def test_a_long_reason_is_cut() -> None:
     assert found.reason == "HTTP 400: " + "x" * 500
 
 
-def test_an_encoding_that_is_not_taken_is_final_only_where_it_is_one_that_every_server_takes() -> None:
-    assert judge(415, None, b"", "zstd").verdict == "refused"
-    assert judge(415, None, b"", "gzip").verdict == "refused"
-    assert [judge(415, None, b"", encoding).verdict for encoding in SAMPLED] == ["plain", "plain"]
-    assert judge(422, None, b"", SAMPLED[0]).verdict == "refused"
+@pytest.mark.parametrize("status", [400, 401, 403, 406, 415, 422, 501, 307])
+def test_what_is_not_taken_after_the_sample_may_come_plain_before_that_is_final(status: int) -> None:
+    for encoding in SAMPLED:
+        found = judge(status, "300", b"", encoding)
+        assert (found.verdict, found.wait_s) == ("plain", 0.0)
+    for encoding in ("zstd", "gzip"):
+        assert judge(status, None, b"", encoding) == judge(status, None, b"")
+        assert judge(status, None, b"", encoding).verdict in ("refused", "denied", "again")
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_what_is_to_be_tried_again_later_is_no_matter_of_its_encoding(status: int) -> None:
+    assert judge(status, "7", b"", SAMPLED[0]) == Outcome("again", f"HTTP {status}", wait_s=7.0)
 
 
 @given(

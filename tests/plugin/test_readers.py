@@ -170,7 +170,8 @@ async def test_what_no_group_reader_takes_is_not_piled_up(cluster: Cluster, monk
     before = readers._groups.n_unread
     for n in range(5):
         await cluster.client.submit(inc, n, key=f"group{n}-0")
-        message = look.watch._message("running", None)
+        look.watch._message("running", None)
+    message = look.watch._message("running", None)
     assert message.lost["off-groups"] == message.lost["off-spans"] == 1
     assert message.lost["unreadable-groups"] == OFF_AFTER
     assert readers._groups.n_unread == before
@@ -221,6 +222,7 @@ async def test_work_is_told_when_it_is_time_and_nothing_of_it_is_lost(cluster: C
     assert told(look()) == (["first"], 1, 1), "the first message tells all"
     await submitted(cluster, "second", "third")
     await wait(cluster.client.submit(boom, 1))
+    message = look()
     for _ in range(5):
         clock.now_s += 10
         message = look()

@@ -1,10 +1,6 @@
 """The sender: order, patience, bounds and its end; stepped by hand wherever no thread is needed."""
 
 import logging
-import os
-import sys
-import threading
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,55 +8,11 @@ import pytest
 
 from daskscope import sender as module
 from daskscope import testing, wire
-from daskscope.compression import SAMPLED, Encoding
+from daskscope.compression import Encoding
 from daskscope.outcome import Outcome
-from daskscope.sender import BACKOFF_CAP_S, MAX_MESSAGES, PROBE_S, Sender
+from daskscope.sender import BACKOFF_CAP_S, MAX_MESSAGES, PROBE_S
 from tests.plugin.rig import KEPT, Inbox
-
-AGAIN = Outcome("again", "HTTP 503")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-class Bench:
-    """A sender whose thread never starts: `step` is called by the test."""
-
-    def __init__(self, *outcomes: Outcome, jitter: float = 0.5) -> None:
-        self.outcomes = list(outcomes)
-        self.tried: list[str] = []
-        self.replies: list[wire.Reply] = []
-        self.clock = Clock()
-        self.inbox = Inbox(self._answer)
-        self.sender = Sender(self.inbox, self.replies.append, monotonic=self.clock, jitter=lambda: jitter)
-
-    def _answer(self, name: str) -> Outcome:
-        self.tried.append(name)
-        return self.outcomes.pop(0) if self.outcomes else KEPT
-
-    def put(self, *seqs: int) -> None:
-        for seq in seqs:
-            self.sender.put(testing.message(seq=seq))
-
-    def step(self) -> bool:
-        return self.sender._step()
-
-    @property
-    def pause_s(self) -> float | None:
-        return self.sender._pause_s()
-
-    @property
-    def n_waiting(self) -> int:
-        return len(self.sender._parcels) + len(self.sender._inbox)
-
-
-def seqs(bench: Bench) -> list[int]:
-    return [wire.decode(body).seq for body in bench.inbox.bodies]
+from tests.plugin.sending import AGAIN, Bench, seqs, started
 
 
 def test_messages_arrive_in_the_order_of_their_making_each_under_its_name() -> None:
@@ -255,95 +207,6 @@ def test_the_warning_says_why_and_that_the_workload_goes_on(caplog: pytest.LogCa
     ]
 
 
-TAKES = Outcome("kept", "", wire.Reply(id=1, url="/x", accepts=[*SAMPLED]))
-TAKES_NONE = Outcome("kept", "", wire.Reply(id=1, url="/x"))
-NOT_TAKEN = Outcome("plain", "HTTP 415: send zstd, gzip or none")
-
-
-class Wire(Inbox):
-    """Notes in which encoding each try came."""
-
-    def __init__(self, answer: Callable[[str], Outcome]) -> None:
-        super().__init__(answer)
-        self.encodings: list[str] = []
-
-    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
-        self.encodings.append(encoding)
-        return super().deliver(name, body, encoding)
-
-
-def negotiating(*outcomes: Outcome) -> tuple[Bench, Wire]:
-    bench = Bench(*outcomes, jitter=0.0)
-    seen = Wire(bench._answer)
-    bench.inbox = bench.sender._transport = seen
-    return bench, seen
-
-
-def report(bench: Bench, *seq: int) -> None:
-    bench.put(*seq)
-    bench.step()
-
-
-@pytest.mark.parametrize("is_installed", [True, False])
-def test_the_sample_is_used_once_the_server_has_said_that_it_takes_it(
-    monkeypatch: pytest.MonkeyPatch, is_installed: bool
-) -> None:
-    if not is_installed:
-        monkeypatch.setitem(sys.modules, "zstandard", None)
-    plain, sampled = ("zstd", SAMPLED[0]) if is_installed else ("gzip", SAMPLED[1])
-    bench, seen = negotiating(TAKES_NONE, TAKES, TAKES, TAKES)
-    sizes = list[int]()
-    for seq in range(4):
-        report(bench, seq)
-        sizes.append(bench.sender.n_delivered_bytes - sum(sizes))
-    assert seen.encodings == [plain, plain, sampled, sampled]
-    assert seqs(bench) == [0, 1, 2, 3]
-    assert sizes[2] < sizes[1]
-    assert bench.sender.lost == {}
-
-
-def test_no_encoding_but_a_known_one_is_ever_used() -> None:
-    strange = Outcome("kept", "", wire.Reply(id=1, url="/x", accepts=["br", "daskscope-99-zstd"]))
-    bench, seen = negotiating(strange)
-    report(bench, 0)
-    report(bench, 1)
-    assert seen.encodings == ["zstd", "zstd"]
-
-
-def test_a_message_after_the_sample_that_is_not_taken_goes_again_plain_and_all_later_ones_do() -> None:
-    bench, seen = negotiating(TAKES, AGAIN, NOT_TAKEN, TAKES, TAKES, TAKES, TAKES)
-    report(bench, 0)
-    report(bench, 1)  # fails, and waits
-    bench.put(2, 3)
-    while bench.n_waiting:
-        bench.step()
-    report(bench, 4)
-    assert seen.encodings == ["zstd", SAMPLED[0], SAMPLED[0], "zstd", "zstd", "zstd", "zstd"]
-    assert seqs(bench) == [0, 1, 2, 3, 4]
-    assert bench.sender.lost == {}
-    assert (bench.sender.n_delivered, bench.sender.n_failed_tries, bench.sender._n_bytes) == (5, 2, 0)
-
-
-def test_a_server_that_takes_the_sample_no_more_gets_what_waits_plain() -> None:
-    """One that was set back to an older version, say: its reply no longer names it."""
-    bench, seen = negotiating(TAKES, AGAIN, TAKES_NONE)
-    report(bench, 0)
-    report(bench, 1, 2)
-    bench.step()  # 1 is kept
-    bench.put(3)
-    while bench.n_waiting:
-        bench.step()
-    assert seen.encodings == ["zstd", SAMPLED[0], SAMPLED[0], "zstd", "zstd"]
-    assert seqs(bench) == [0, 1, 2, 3]
-
-
-def test_a_transport_that_wants_plain_what_is_plain_has_refused_it() -> None:
-    bench, _ = negotiating(NOT_TAKEN)
-    report(bench, 0)
-    assert bench.n_waiting == 0
-    assert bench.sender.lost == {"refused": 1}
-
-
 def test_replies_are_handed_on() -> None:
     reply = wire.Reply(id=1, url="/x")
     bench = Bench(Outcome("kept", "", reply), KEPT)
@@ -351,119 +214,6 @@ def test_replies_are_handed_on() -> None:
     bench.step()
     bench.step()
     assert bench.replies == [reply]
-
-
-def closing(bench: Bench) -> int:
-    """Steps from the close to the end of the thread, its pauses passing."""
-    bench.sender._closing = True
-    bench.sender._not_before, bench.sender._n_failures = 0.0, 0
-    n_steps = 0
-    while bench.step():
-        n_steps += 1
-        assert n_steps < 1000
-        if bench.sender._n_failures < module.CLOSING_TRIES:
-            bench.clock.now_s += bench.pause_s or 0
-    return n_steps
-
-
-def test_closing_sends_all_that_is_left() -> None:
-    bench = Bench(AGAIN)
-    bench.put(*range(5))
-    bench.step()
-    closing(bench)
-    assert seqs(bench) == [0, 1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("jitter", [0.0, 0.5, 1.0])
-def test_closing_gives_up_after_two_failures_in_a_row(jitter: float) -> None:
-    bench = Bench(AGAIN, KEPT, AGAIN, AGAIN, KEPT, jitter=jitter)
-    bench.put(*range(5))
-    closing(bench)
-    assert len(bench.tried) == 4
-    assert seqs(bench) == [0]
-
-
-def test_closing_does_not_wait_for_retry_after_nor_for_a_denied_token() -> None:
-    for outcome in (Outcome("again", "HTTP 503", wait_s=300.0), Outcome("denied", "HTTP 401")):
-        bench = Bench(outcome)
-        bench.put(0)
-        bench.sender._closing = True
-        bench.step()
-        assert bench.pause_s is not None
-        assert bench.pause_s <= module.BACKOFF_BASE_S
-
-
-def started(answer: Callable[[str], Outcome], on_reply: Callable[[wire.Reply], None] = lambda _: None
-            ) -> tuple[Sender, Inbox]:  # fmt: skip
-    inbox = Inbox(answer)
-    sender = Sender(inbox, on_reply)
-    sender.start()
-    return sender, inbox
-
-
-def test_the_thread_delivers_and_ends_with_close() -> None:
-    sender, inbox = started(lambda _: KEPT)
-    sender.put(testing.message(seq=0))
-    assert inbox.take().seq == 0
-    sender.put(testing.message(seq=1))
-    sender.close()
-    assert inbox.take().seq == 1
-    assert not sender._thread.is_alive()
-    sender.close()  # a second time is quiet
-
-
-def test_close_leaves_a_black_hole_within_its_time_and_says_what_is_left(caplog: pytest.LogCaptureFixture) -> None:
-    tried, release = threading.Event(), threading.Event()
-
-    def black_hole(name: str) -> Outcome:
-        tried.set()
-        release.wait(30)
-        return KEPT
-
-    sender, _ = started(black_hole)
-    sender.put(testing.message(seq=0, events=[testing.event()]))
-    sender.put(testing.message(seq=1))
-    assert tried.wait(10)
-    try:
-        sender.close(timeout_s=0.05)
-        assert sender._thread.is_alive(), "it was left where it hangs"
-        assert sender._thread.daemon, "and keeps no process from ending"
-        assert sender.lost == {"closing": 2, "events": 1}
-        sender.close(timeout_s=0.05)
-        assert [record.getMessage() for record in caplog.records] == [
-            "daskscope: 2 messages could not be delivered before the scheduler closed, 1 events."
-        ], "once"
-        assert sender.lost["closing"] == 2
-    finally:
-        release.set()
-        sender._thread.join(10)
-
-
-def test_close_waits_less_for_a_server_that_failed_the_last_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FAILING_CLOSE_S", 0.05)
-    monkeypatch.setattr(module, "BACKOFF_BASE_S", 0.0)
-    failed, hangs, release = threading.Event(), threading.Event(), threading.Event()
-
-    def fails_then_hangs(name: str) -> Outcome:
-        if failed.is_set():
-            hangs.set()
-            release.wait(30)
-        failed.set()
-        return Outcome("again", "ReadTimeout")
-
-    sender, _ = started(fails_then_hangs)
-    sender.put(testing.message(seq=0))
-    assert hangs.wait(10)
-    try:
-        sender.close(timeout_s=60)  # the test's own time limit tells if it waits as long
-        assert sender._thread.is_alive()
-    finally:
-        release.set()
-        sender._thread.join(10)
-
-
-def test_close_before_start_returns_at_once() -> None:
-    Sender(Inbox(), lambda _: None).close()
 
 
 def test_a_reply_that_its_reader_cannot_take_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -493,23 +243,6 @@ def test_a_transport_that_raises_loses_the_message_and_counts_it() -> None:
     assert inbox.take().seq == 1
     sender.close()
     assert sender.lost == {"failed": 1}
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_child_sends_nothing_and_its_close_is_quiet() -> None:
-    sender, inbox = started(lambda _: KEPT)
-    sender.put(testing.message(seq=0))
-    assert inbox.take().seq == 0
-    pid = os.fork()
-    if pid == 0:
-        sender.put(testing.message(seq=9))
-        sender.close()
-        os._exit(0 if not sender._inbox and not sender._parcels else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    sender.put(testing.message(seq=1))
-    assert inbox.take().seq == 1, "the parent goes on"
-    sender.close()
 
 
 def test_no_error_is_raised_to_the_scheduler_whatever_is_put() -> None:

@@ -19,6 +19,7 @@ from bench.soak import N_WORKERS, Soak
 from daskscope import sender
 from daskscope.collect import computations, groups, members, spans
 from daskscope.collect.roster import Roster
+from daskscope.privacy import names, scrubber, words
 
 pytestmark = pytest.mark.asyncio
 
@@ -26,18 +27,22 @@ MIB = 1 << 20
 BUDGET_BYTES = 32 * MIB
 GROWTH_BYTES = MIB / 1000
 """That an interval may leave behind."""
-SHORT = Life(n_rounds=160, n_groups=1_900, n_workers=190, n_clients=190)
+SHORT = Life(n_rounds=100, n_groups=1_200, n_workers=120, n_clients=120)
 """Names come as fast as in a whole day."""
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept should a message be lost is as much as it ever gets within a few intervals."""
+    """What is kept, should a message be lost or a text come again, is as much as it ever gets within a few
+    intervals."""
     monkeypatch.setattr(groups, "MAX_KEPT", 50)
     monkeypatch.setattr(computations, "MAX_KEPT", 20)
     monkeypatch.setattr(members, "MAX_KEPT", 20)
     monkeypatch.setattr(spans, "SETTLED_KEPT", 20)
     monkeypatch.setattr(sender, "MAX_MESSAGES", 20)
+    monkeypatch.setattr(scrubber, "MAX_CLEAN", 200)
+    monkeypatch.setattr(words, "MAX_WORDS", 200)
+    monkeypatch.setattr(names, "MAX_KNOWN", 200)
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +59,7 @@ async def soaking(life: Life, *, up: bool) -> AsyncGenerator[Soak]:
             yield soak
         finally:
             soak.watch.teardown()
+            soak.watch._scheduler.http_server.stop()
             await asyncio.sleep(0)
 
 

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import zlib
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -13,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daskscope import testing, wire
-from daskscope.compression import compress, decompress
+from daskscope.compression import SAMPLED, compress, decompress
 from daskscope.errors import BadMessage, UnknownVersion
+from daskscope.wire.sample import sample
 from tests.plugin.messages import messages
 
 MIB = 1 << 20
@@ -24,10 +26,11 @@ many = settings(max_examples=60, deadline=None, suppress_health_check=[HealthChe
 
 @many
 @given(messages)
-def test_any_message_encodes_and_decodes_to_the_same_through_both_compressions(message: wire.Message) -> None:
+def test_any_message_encodes_and_decodes_to_the_same_through_all_compressions(message: wire.Message) -> None:
     plain = wire.encode(message)
     assert wire.decode(plain) == message
     assert wire.decode(decompress(*compress(plain))) == message
+    assert wire.decode(decompress(*compress(plain, SAMPLED))) == message
     assert wire.decode(decompress(gzip.compress(plain), "gzip")) == message
 
 
@@ -276,7 +279,14 @@ def test_any_mutation_decodes_or_is_a_bad_message(edits: list[tuple[int, bytes, 
 
 
 _PLAIN = wire.encode(full_message())
-_FUZZED = [(_PLAIN, None), (gzip.compress(_PLAIN), "gzip"), (zstandard.compress(_PLAIN), "zstd")]
+_DEFLATED = zlib.compressobj(zdict=sample())
+_FUZZED = [
+    (_PLAIN, None),
+    (gzip.compress(_PLAIN), "gzip"),
+    (zstandard.compress(_PLAIN), "zstd"),
+    compress(_PLAIN, SAMPLED),
+    (_DEFLATED.compress(_PLAIN) + _DEFLATED.flush(), "daskscope-1-deflate"),
+]
 
 
 def test_nothing_but_the_format_is_encoded() -> None:

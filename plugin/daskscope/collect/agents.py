@@ -21,6 +21,7 @@ from daskscope.collect.mailbox import Mailbox
 from daskscope.collect.nannies import Nannies
 from daskscope.collect.parcels import Parcels
 from daskscope.collect.payloads import as_text
+from daskscope.collect.roster import Presence
 from daskscope.settings import Settings
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Agents:
         self._wants_nannies = settings.logs is not None
         self._wanted = settings.logs is not None or settings.profile or settings.hardware
         self._parcels = Parcels(scheduler.id, settings)
+        self._presence = Presence(scheduler)
         self._known: dict[str, WorkerState] = {}
         self._status: dict[str, str] = {}
         self.lost: Counter[str] = Counter()
@@ -88,7 +90,11 @@ class Agents:
         """Call workers that came, in tasks of our own. On the event loop; the watch need not, for the timer does."""
         if not self._wanted:
             return
-        workers = self._scheduler.workers
+        self._presence.look(self._look_at)
+        self._calls.start()
+
+    def _look_at(self, states: list[WorkerState]) -> None:
+        workers = {state.address: state for state in states}
         for address in self._known.keys() - workers.keys():
             del self._known[address]
             self._status.pop(address, None)
@@ -98,7 +104,6 @@ class Agents:
                 self._calls.waiting.append(Target(worker))
                 if self._wants_nannies and worker.nanny and self._nannies.look(worker.nanny):
                     self._calls.waiting.append(Target(worker, worker.nanny))
-        self._calls.start()
 
     def drain(self, sinks: Sinks) -> None:
         """Hand on what agents said since the last call; `behind` tells of more."""

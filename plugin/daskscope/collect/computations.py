@@ -16,7 +16,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from daskscope import wire
-from daskscope.collect.groups import MAX_SNAPSHOTS, GroupReader, at_once
+from daskscope.collect.bounds import at_once
+from daskscope.collect.groups import MAX_SNAPSHOTS, SNAPSHOTS_PER_READ, GroupReader
 
 if TYPE_CHECKING:
     from distributed import Scheduler
@@ -115,7 +116,9 @@ class ComputationReader:
         snapshots: list[wire.Computation] = []
         codes: dict[str, wire.Code] = {}
         n_unseen = len(self._live)
-        for live in list(islice(self._live.values(), n_unseen if last else at_once(n_unseen))):
+        for live in list(
+            islice(self._live.values(), n_unseen if last else at_once(n_unseen, SNAPSHOTS_PER_READ, MAX_SNAPSHOTS))
+        ):
             if len(snapshots) == MAX_SNAPSHOTS:
                 break
             n_unseen -= 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, deque
-from collections.abc import Generator, Iterator, Mapping, Sized
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,9 @@ from distributed.comm.addressing import get_address_host
 from distributed.scheduler import heartbeat_interval
 
 from daskscope import wire
+from daskscope.collect.bounds import n_bytes, n_items, worker_name
 from daskscope.collect.growth import Growth, Point, slope
-from daskscope.collect.payloads import as_key, as_name, as_text
+from daskscope.collect.payloads import as_key, as_name
 from daskscope.collect.reasons import LOST, life_of, reason_of
 from daskscope.collect.roster import Roster
 from daskscope.collect.topics import Topics
@@ -39,7 +40,6 @@ MAX_STORY = 200
 """Messages of a worker's own topic that are looked at."""
 MAX_HEARD = 1_000
 """Words of nannies about workers that still seem to be there."""
-MAX_BYTES = 1 << 50
 GRACE_S = 2.0
 """Who was lost so recently waits for the next read: the word of its nanny may be on its way."""
 KILL_S = 5.0
@@ -188,11 +188,11 @@ class DeathReader:
     def _remember(self, at_s: float, address: str, state: WorkerState | None, said: Mapping[Any, Any]) -> _Gone:
         gone = _Gone(at_s, address, said)
         if state is not None:
-            gone.name = as_name(as_text(state.name))
+            gone.name = worker_name(state.name)
             gone.has_nanny, gone.pid = bool(state.nanny), state.pid
-            gone.memory_limit_bytes = _bytes(state.memory_limit)
+            gone.memory_limit_bytes = n_bytes(state.memory_limit)
             gone.memory = self._growth.of(address)
-            beat_s, memory_bytes = state.last_seen, _bytes(state.metrics.get("memory"))
+            beat_s, memory_bytes = state.last_seen, n_bytes(state.metrics.get("memory"))
             if memory_bytes and (not gone.memory or beat_s > gone.memory[-1][0]):
                 gone.memory.append((beat_s, memory_bytes))
             # What the scheduler says of it since 2024.8.0; before, its clock tells.
@@ -228,9 +228,10 @@ class DeathReader:
             memory_bytes=memory[-1][1] if memory else 0,
             memory_limit_bytes=gone.memory_limit_bytes,
             memory_slope_bytes_s=slope(memory),
-            n_processing=_n(processing),
+            n_processing=n_items(processing),
             processing=[as_key(key) for key in islice(processing, MAX_KEYS)],
-            n_results_lost=_n(gone.said.get("lost-computed-tasks")) + _n(gone.said.get("lost-scattered-tasks")),
+            n_results_lost=n_items(gone.said.get("lost-computed-tasks"))
+            + n_items(gone.said.get("lost-scattered-tasks")),
         )
 
     def _kill(self, gone: _Gone, since_s: float) -> _Kill | None:
@@ -255,18 +256,9 @@ class DeathReader:
 def _told_by_nanny(at_s: float, message: Mapping[Any, Any]) -> _Kill:
     address, pid = message["worker"], message.get("pid")
     return _Kill(
-        at_s, address, get_address_host(address), _bytes(message.get("rss")), pid if isinstance(pid, int) else 0
+        at_s, address, get_address_host(address), n_bytes(message.get("rss")), pid if isinstance(pid, int) else 0
     )
 
 
 def _is_removal(message: Any) -> bool:
     return isinstance(message, Mapping) and message.get("action") == "remove-worker"
-
-
-def _n(keys: object) -> int:
-    return len(keys) if isinstance(keys, Sized) else 0
-
-
-def _bytes(value: object) -> int:
-    """Zero for what no process has."""
-    return int(value) if isinstance(value, (int, float)) and 0 <= value <= MAX_BYTES else 0

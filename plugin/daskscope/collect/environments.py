@@ -9,11 +9,11 @@ from itertools import islice
 from typing import Any, Generic, TypeVar, cast
 
 from daskscope import wire
+from daskscope.collect.bounds import MAX_BYTES
 from daskscope.collect.identity import read_packages
 
 MAX_PACKAGES, MAX_GPUS = 100, 64
 MAX_NAME, MAX_PATH = 100, 1000
-MAX_BYTES = 1 << 50
 MAX_CORES = 1 << 20
 MAX_SHARED = 1000
 

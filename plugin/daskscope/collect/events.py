@@ -72,9 +72,9 @@ class EventReader:
         """Leave unread what is new; it counts as lost."""
         if self._every:
             self._follow_all()
-        for name, place in self._places.items():
+        for place in self._topics.unread(self._places.values()):
             n_skipped = self._topics.skip(place)
-            self._n_missed += n_skipped if name != "all" or self._whole_all else 0
+            self._n_missed += n_skipped if place.topic != "all" or self._whole_all else 0
         self.behind = False
 
     def read(self) -> list[wire.Event]:
@@ -85,12 +85,12 @@ class EventReader:
         self._elsewhere.clear()
         self.behind = False
         room = MAX_CHARACTERS
-        for name, place in list(self._places.items()):
+        for place in self._topics.unread(self._places.values()):
             if room > 0:
                 room = self._take(place, events, room)
             if not self._topics.is_read(place):
                 self.behind = True
-                self._places[name] = self._places.pop(name)  # the next read begins with another
+                self._places[place.topic] = self._places.pop(place.topic)  # the next read begins with another
                 break
         return events
 
@@ -113,7 +113,8 @@ class EventReader:
         """Follow topics that are new, and let go of those that Dask has forgotten."""
         names = self._topics.names()
         for name in names:
-            self._follow(name, from_start=True)
+            if name not in self._places:
+                self._follow(name, from_start=True)
         for name in self._places.keys() - names:
             place = self._places.pop(name)
             self._topics.leave(place)

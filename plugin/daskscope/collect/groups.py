@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from distributed.utils import key_split_group
 
 from daskscope import wire
+from daskscope.collect.bounds import at_once
 from daskscope.collect.figures import Told, Tracked, action_us, is_done, look, table
 
 if TYPE_CHECKING:
@@ -74,11 +75,6 @@ class Progress:
     def ended_s(self, open_at_s: float) -> float:
         """When the last task ended, given when there were unfinished ones; 0 where Dask does not tell."""
         return 0.0 if self.erred and self.stop_s < open_at_s else self.stop_s
-
-
-def at_once(n_waiting: int) -> int:
-    """How many of those that wait one read takes."""
-    return min(max(SNAPSHOTS_PER_READ, n_waiting // 10), MAX_SNAPSHOTS)
 
 
 class GroupReader:
@@ -175,7 +171,7 @@ class GroupReader:
         `last`: look at every group, for no later read will.
         """
         self._n_left = 0
-        room = at_once(len(self._unread))
+        room = at_once(len(self._unread), SNAPSHOTS_PER_READ, MAX_SNAPSHOTS)
         fresh = [(group, self._unread.pop(group)) for group in list(islice(self._unread, room))]
         changed = [(group, Tracked(self._numbers[group], *owners), look(group)) for group, owners in fresh]
         alive = self._scheduler.task_groups.get

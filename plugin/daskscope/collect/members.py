@@ -18,10 +18,9 @@ from distributed.comm.addressing import get_address_host
 from daskscope import wire
 from daskscope.agent.hardware import read_hardware
 from daskscope.collect.agents import ASKED, MAX_REASON, RUNNING
+from daskscope.collect.bounds import MAX_BYTES, whole, worker_name
 from daskscope.collect.clients import connected_clients
 from daskscope.collect.environments import (
-    MAX_BYTES,
-    MAX_NAME,
     Numbered,
     Shared,
     environment_here,
@@ -154,9 +153,12 @@ class MemberReader:
     def _look_at_processes(self, now_s: float) -> dict[str, _Process]:
         """Those that came or went; returns the workers that did both since the last read, by address."""
         moments = self._lives.read()
-        workers, clients = dict(self._scheduler.workers), connected_clients(self._scheduler)
+        before, workers = self._seen_workers, self._workers_now()
+        clients = connected_clients(self._scheduler)
         # Who is another object than before is another process, though it may have the same address.
-        for address in [a for a, state in self._seen_workers.items() if workers.get(a) is not state]:
+        for address in (
+            [a for a, state in before.items() if workers.get(a) is not state] if workers is not before else ()
+        ):
             self._unsettled.pop(address, None)
             self._leave(self._workers.pop(address, None), moments.went.get(("worker", address), now_s))
         for name in [c for c, state in self._seen_clients.items() if clients.get(c) is not state]:
@@ -164,14 +166,19 @@ class MemberReader:
         brief: dict[str, _Process] = {}
         for who, came_s, went_s in moments.brief:
             self._guarded(self._add_brief, who, came_s, went_s, brief)
-        for address, worker in workers.items():
-            if self._seen_workers.get(address) is not worker:
+        for address, worker in workers.items() if workers is not before else ():
+            if before.get(address) is not worker:
                 self._guarded(self._add_worker, worker, moments.came.get(("worker", address), now_s))
         for name, client in clients.items():
             if self._seen_clients.get(name) is not client:
                 self._guarded(self._add_client, client, moments.came.get(("client", name), now_s))
         self._seen_workers, self._seen_clients = workers, clients
         return brief
+
+    def _workers_now(self) -> dict[str, WorkerState]:
+        """By address; those of the last call, the very same object, if none came or went since."""
+        now, before = self._scheduler.workers, self._seen_workers
+        return before if [*now.values()] == [*before.values()] else dict(now)
 
     def _guarded(self, add: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         try:
@@ -189,9 +196,9 @@ class MemberReader:
         )
         if state is None:
             return self._add(member, None)
-        member.name = as_text(state.name)[:MAX_NAME]
-        member.n_threads = _whole(state.nthreads, MAX_THREADS)
-        member.memory_limit_bytes = _whole(state.memory_limit, MAX_BYTES)
+        member.name = worker_name(state.name)
+        member.n_threads = whole(state.nthreads, MAX_THREADS)
+        member.memory_limit_bytes = whole(state.memory_limit, MAX_BYTES)
         return self._add(member, environment_told(state.versions))
 
     def _add_client(self, client: ClientState, at_s: float) -> None:
@@ -273,7 +280,3 @@ class MemberReader:
             for process in sending
         ]
         return members, environments.items, machines.items
-
-
-def _whole(value: object, most: int) -> int:
-    return value if type(value) is int and 0 <= value <= most else 0

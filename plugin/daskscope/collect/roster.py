@@ -22,6 +22,23 @@ MAX_SIGHTED = 10_000
 """So many new ones are remembered from one message to the next."""
 
 
+class Presence:
+    """The workers that are there, and what is kept of them as long as no other comes and none goes."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self.states: list[WorkerState] = []
+        """Those of the last look, in the scheduler's order."""
+
+    def look(self, read: Callable[[list[WorkerState]], None]) -> None:
+        """Has those who are there `read` if they are others than at the last look, or if that failed then. Else it
+        costs the comparison of two lists of the same objects."""
+        states = [*self._scheduler.workers.values()]
+        if states != self.states:
+            read(states)
+            self.states = states
+
+
 class Roster:
     """Who was there since the last message, and is perhaps there no more."""
 

@@ -11,6 +11,7 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from daskscope.collect.bounds import at_once
 from daskscope.collect.groups import GroupReader, Progress
 from daskscope.collect.metrics import Ledger
 
@@ -50,11 +51,6 @@ class Followed:
         """Whether it could not be read: then it is counted as lost, and left alone."""
 
 
-def at_once(n_waiting: int) -> int:
-    """How many of those that wait one read takes."""
-    return min(max(SPANS_PER_READ, n_waiting // 10), MAX_SPANS)
-
-
 class SpanTree:
     """Finds new spans and brings the progress of groups up to all spans around them."""
 
@@ -74,7 +70,7 @@ class SpanTree:
         self._n_seen = len(known)
         newest = [*islice(reversed(known.items()), n_new)]
         self.fresh.update(reversed(newest))
-        for span_id in list(islice(self.fresh, at_once(len(self.fresh)))):
+        for span_id in list(islice(self.fresh, at_once(len(self.fresh), SPANS_PER_READ, MAX_SPANS))):
             self.changed[span_id] = self._follow(span_id, self.fresh.pop(span_id))
             self._groups.touched[span_id] = None
         touched = [span_id for span_id in self._groups.touched if span_id not in self.fresh]

@@ -117,7 +117,10 @@ class TaskReader:
                 return
             if self._weight > 1 and not self._is_chosen():
                 return
-            computed = next(span for span in reversed(message["startstops"]) if span["action"] == "compute")
+            spans = message["startstops"]
+            computed = spans[-1]
+            if computed["action"] != "compute":
+                computed = next(span for span in reversed(spans) if span["action"] == "compute")
             start_s, stop_s = computed["start"], computed["stop"]
             nbytes = message.get("nbytes") or 0
             worker = message["worker"]

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from daskscope import wire
 from daskscope.collect.adaptive import AdaptiveReader
+from daskscope.collect.bounds import MAX_BYTES
 from daskscope.collect.clients import connected_clients
 
 if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import WorkerState
-
-MAX_BYTES = 1 << 50
-"""More than any worker has: with a sum of 8,000 such the message would be refused."""
 
 
 class TotalsReader:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from distributed.core import Status
 
 from daskscope import wire
-from daskscope.collect.payloads import as_text
+from daskscope.collect.bounds import worker_name
+from daskscope.collect.roster import Presence
 
 if TYPE_CHECKING:
     from distributed import Scheduler
@@ -45,8 +46,7 @@ class WorkerReader:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._n_changes = -1
-        self._states: list[WorkerState] = []
+        self._presence = Presence(scheduler)
         self._addresses: list[str] = []
         self._names: list[str] = []
         self._limits_mib: list[int] = []
@@ -55,8 +55,8 @@ class WorkerReader:
 
     def read(self) -> wire.Workers:
         """One entry per connected worker. A metric that a worker did not send, or not as a number, is 0."""
-        self._look()
-        states = self._states
+        self._presence.look(self._look_at)
+        states = self._presence.states
         metrics: list[dict[str, Any]] = [state.metrics for state in states]
         # Copies: messages are encoded later, in another thread.
         workers = wire.Workers(
@@ -75,15 +75,11 @@ class WorkerReader:
             workers.gpu_memory_mib = self._wholes(_known(_inner(metrics, "gpu", "memory-used")), MIB)
         return workers
 
-    def _look(self) -> None:
-        """Who is there, and what never changes of a worker: anew only when one came or went."""
-        n_changes = len(self._scheduler.total_nthreads_history)  # Dask adds to it for each that comes or goes
-        if n_changes != self._n_changes:
-            self._n_changes = n_changes
-            self._states = [*self._scheduler.workers.values()]
-            self._addresses = [state.address for state in self._states]
-            self._names = [as_text(state.name) for state in self._states]
-            self._limits_mib = self._wholes([state.memory_limit for state in self._states], MIB)
+    def _look_at(self, states: list[WorkerState]) -> None:
+        """What never changes of a worker."""
+        self._addresses = [state.address for state in states]
+        self._names = [worker_name(state.name) for state in states]
+        self._limits_mib = self._wholes([state.memory_limit for state in states], MIB)
 
     def _one_by_one(self, metrics: Sequence[dict[str, Any]]) -> list[list[int]]:
         """The same as `_all_at_once`, whatever users have put there."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from daskscope.privacy.names import Names, Sign
 from daskscope.privacy.pairs import Pair, in_list
-from daskscope.privacy.values import Span
+from daskscope.privacy.values import MASK, Span
 
 MAX_NAME = 80
 MAX_PAIRS = 2_000
@@ -26,7 +26,7 @@ class Assignments:
         """Where secrets stand in `text` that have a name beside them; they may overlap. `lowered` is as long as it."""
         end = n_pairs = 0
         for start, stop in self._places(text, lowered):
-            if start < end:
+            if start < end or text[max(start - 1, 0) : stop + 1] == MASK:
                 continue  # within a value that is masked
             name = text[start:stop]
             sign = self._names.sign(_with_kind(text, start, name))

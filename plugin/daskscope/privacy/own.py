@@ -18,7 +18,7 @@ WINDOW, STEP = 128, 64
 """A line is looked at in windows that overlap by half: a match of up to 64 characters is always seen whole, and one
 that reaches the end of its window goes on to the next blank."""
 MOST_CPU_S = 0.1
-MOST_WAYS = 64.0 * WINDOW**3
+MOST_WAYS = 16.0 * WINDOW**3
 """In how many ways the engine may try a pattern at one place: three repeats without an end, and some choices."""
 
 _TO_BLANK = re.compile(r"\S*+")

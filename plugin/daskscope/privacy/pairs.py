@@ -33,7 +33,7 @@ _AFTER = re.compile(
 )
 _WRAPPER = (
     r"(?:[\w.]{0,40}(?:SecretStr|SecretBytes|Secret|str|bytes|b64decode|b64encode|quote_plus|quote|unquote|fromhex|"
-    r"Password|Sensitive|loads)\(\s{0,40}){0,2}"
+    r"Password|Sensitive|loads|[\"'][^\"'\n]?[\"']\.join)\([\s\[(]{0,40}){0,2}"
 )
 _PREFIX = r"""[rRbBfFuU]{0,2}(?P<escaped>\\{0,3})(?P<quote>\"\"\"|'''|["'`])"""
 _OPEN = re.compile(r"(?P<group>\(\s{0,80}|\\\r?\n[ \t]{0,80})?" + _WRAPPER + _PREFIX)
@@ -41,6 +41,7 @@ _OPEN_LATER = re.compile(r"\s{0,80}(?P<group>\(\s{0,80})?" + _WRAPPER + _PREFIX)
 _GO_ON = re.compile(r"[ \t]{0,20}(?:\+[ \t]{0,20})?" + _PREFIX)
 _GO_ON_LATER = re.compile(r"\s{0,80}(?:\+\s{0,80})?" + _PREFIX)
 _GO_ON_TUPLE = re.compile(r"[ \t]{0,20},[ \t]{0,20}" + _PREFIX)
+_TARGETS = re.compile(r"(?:[ ]?,[ ]?[A-Za-z_][\w.]{0,40}){1,5}[ ]?=[ ]?" + _PREFIX)
 _OTHERWISE = re.compile(r"[^\n\"']{0,60}(?:\([\"'][^\"'\n]{0,60}[\"']\))?[^\n\"']{0,20}\bor (?=[rbfu]?[\"'])")
 _CALLED = re.compile(
     r"(?:^|[._])(?:set|with|use|change|reset|update|verify|check|hash|encrypt)_?[a-z_]*\Z", re.IGNORECASE
@@ -81,15 +82,19 @@ class Pair:
             return self._folded(folded.end())
         opening = (_OPEN_LATER if after["close"] and not after["blank"] else _OPEN).match(text, end)
         if opening is not None:
-            return self._quoted(opening, after)
+            found = self._quoted(opening)
+            if after["comma"] and not (after["close"] and (self._is_flag or self._is_pair(found))):
+                return []
+            return [] if after["compares"] and not all(map(values.looks_random, self._texts(found))) else found
         if after["comma"] or after["compares"]:
-            return []
+            opening = _TARGETS.match(text, self._stop)
+            return self._quoted(opening, is_target=True) if opening else []
         if self._sign is Sign.SECRET and (otherwise := _OTHERWISE.match(text, end)):
             opening = _OPEN.match(text, otherwise.end())
-            return self._quoted(opening, after) if opening else []
+            return self._quoted(opening) if opening else []
         return unquoted.spans(self._names, text, self._start, self._stop, self._sign, after)
 
-    def _quoted(self, opening: re.Match[str], after: re.Match[str]) -> list[Span]:
+    def _quoted(self, opening: re.Match[str], *, is_target: bool = False) -> list[Span]:
         text, quote, escaped = self._text, opening["quote"], opening["escaped"]
         start = opening.end()
         end = values.quoted_end(text, start, quote, escaped)
@@ -100,11 +105,11 @@ class Pair:
         value = text[start:end]
         if len(quote) == 1 and not escaped and self._closes(opening.start("quote"), quote, value):
             return []
-        if after["comma"] and not (after["close"] and (self._is_flag or self._is_tuple(end + len(quote), value))):
+        if not self._shows(value):
             return []
-        if not self._shows(value) or (after["compares"] and not values.looks_random(value)):
-            return []
-        is_target = text[max(self._start - 2, 0) : self._start].rstrip() == "," and not after["close"]
+        is_target = is_target or (
+            text[max(self._start - 2, 0) : self._start].rstrip() == "," and text[self._stop] not in "\"'"
+        )
         go_on = _GO_ON_TUPLE if is_target else _GO_ON_LATER if opening["group"] else _GO_ON
         spans = [(start, end)]
         while len(spans) < MAX_PARTS and (part := go_on.match(text, end + len(escaped) + len(quote))):
@@ -121,13 +126,18 @@ class Pair:
         is_odd = self._text.count(quote, max(line, place - 2_000), place) % 2
         return bool(is_odd) and (not value or not value[0].isalnum() or any(map(str.isspace, value)))
 
-    def _is_tuple(self, end: int, value: str) -> bool:
-        """`("password", "x")`: a pair, and not two names."""
+    def _is_pair(self, found: list[Span]) -> bool:
+        """`("password", "x")`, and not two names."""
         before = self._text[max(self._start - 8, 0) : self._start].rstrip("rbfu\"'\\ ")
-        after = self._text[end : end + 8].lstrip(", \n")
-        if self._names.sign(value) is not None or not (before.endswith(("(", "[")) and after.startswith((")", "]"))):
+        if len(found) != 1 or not before.endswith(("(", "[")):
+            return False
+        (value,), end = self._texts(found), found[0][1] + 1
+        if self._names.sign(value) is not None or not self._text[end : end + 8].lstrip(", \n").startswith((")", "]")):
             return False
         return values.looks_random(value) or (before.endswith("(") and not self._name.lower().endswith("token"))
+
+    def _texts(self, spans: list[Span]) -> list[str]:
+        return [self._text[slice(*span)] for span in spans]
 
     def _shows(self, value: str) -> bool:
         if values.is_placeholder(value):

@@ -68,8 +68,8 @@ class Scrubber:
         return sign is not None and (sign is not Sign.LINK or name.lower() != "key")
 
     def may_hold(self, text: str) -> bool:
-        """Whether there could be a secret in `text`: cheap."""
-        return bool(self._own) or not self._words.are_clean(text)
+        """Whether there could be a secret in `text`, or half of one: cheap."""
+        return bool(self._own) or len(text) >= endings.CUT_FROM or not self._words.are_clean(text)
 
     def _is_suspect(self, words: str) -> bool:
         if self._tokens.may_be_in(words):

@@ -74,13 +74,16 @@ def _is_word(names: Names, text: str, start: int, name: str, after: re.Match[str
     value = text[after.end() : end]
     if not ("pass" in name or "pwd" in name or "secret" in name) or not values.shows_word(value):
         return False
-    if names.sign(value) is not None:
-        return False
     is_alone = _LINE_OF_ITS_OWN.search(text, max(start - 44, 0), start)
     if after["equals"] and not after[0].strip("="):
-        if text[end : end + 1] in (",", ")", "]", "}"):
+        if text[end : end + 1] in (",", ")", "]", "}") and text[start - 1 : start] != "{":
             return False
-        return not is_alone or bool(_PAIR_AFTER.match(text, end))
+        if value.lower().endswith(name.strip("-_.")):
+            return False
+        is_indented = is_alone and is_alone[0].endswith((" ", "\t"))
+        return bool(_PAIR_AFTER.match(text, end)) or not (is_indented or names.sign(value))
+    if names.sign(value) is not None:
+        return False
     is_configured = after["colon"] or (after["equals"] and text[start - 1 : start] in ("", "\n"))
     return bool(is_alone and is_configured and value.islower() and _LINE_ENDS.match(text, end))
 

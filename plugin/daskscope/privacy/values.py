@@ -39,11 +39,12 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 _HOLES = re.compile(r"\$?\{[^{}]{0,200}\}|%\([\w]{1,60}\)[sdr]|%[sdr]|\$[A-Za-z_]\w{0,60}")
+_FIELDS = re.compile(r"\{[^{}]{0,200}\}")
 _SCHEMES = re.compile(r"\s*(?:bearer|basic|token|digest|negotiate|aws4-hmac-sha256)?\s*\Z", re.IGNORECASE)
 _ENDS = ".,:;!?)]}"
 _CODE = re.compile(r"[A-Za-z_][\w.]*[\[({]")
 _WORD = re.compile(r"[A-Za-z_]+\Z")
-_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\.?\Z")
+_PATH = re.compile(r"[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){1,8}\.?\Z")
 _ORIGINS = frozenset({"self", "cls", "os", "args", "cfg", "config", "settings", "conf", "env", "opts", "options", "np",
                       "params", "kwargs", "request", "secrets", "st", "context", "ctx", "app", "data", "obj", "this",
                       "typing", "module", "parser", "parsed", "creds", "credentials", "auth", "session", "client",
@@ -58,6 +59,7 @@ _PROSE = frozenset({"missing", "invalid", "incorrect", "expired", "wrong", "empt
                     })  # fmt: skip
 _MIXED = re.compile(r"(?:[a-z]{1,3}[A-Z]{1,3}){3,}|[bcdfghjklmnpqrstvwxz]{6,}|[BCDFGHJKLMNPQRSTVWXZ]{7,}")
 _LABEL = re.compile(r"[a-z]{0,14}(?:[-_.][a-z]{0,14}){0,6}\Z")
+_DATE = re.compile(r"\d{1,6}[-:.,/]\d")
 _SIGNS = re.compile(r"[!@#$%^&*+/=~?|-]")
 
 
@@ -78,6 +80,8 @@ def replaced(text: str, spans: Iterable[Span]) -> str:
             continue
         if end > start:
             parts += [text[done:start], masked(text[start:end])]
+            if end == len(text) and parts[-1] != MASK and not _BREAKS.match(text[-1]):
+                parts.append(MASK)  # the last line is one, too
             done = end
         start, end = first, last
     return "".join([*parts, text[done:]])
@@ -131,7 +135,7 @@ def is_strong(value: str) -> bool:
     if len(value) < 10 or not looks_random(value):
         return False
     is_mixed = not value.islower() and not value.isupper()
-    return any(map(str.isdecimal, value)) and (is_mixed or len(value) >= 16) and not value[0].isdecimal()
+    return any(map(str.isdecimal, value)) and (is_mixed or len(value) >= 16) and not _DATE.match(value)
 
 
 def shows_unquoted(name: str, value: str, after: str, *, loose: bool) -> bool:
@@ -157,14 +161,15 @@ def shows_unquoted(name: str, value: str, after: str, *, loose: bool) -> bool:
         return not (value.isupper() and _WORD.match(value) and name in lowered.replace("_", ""))
     if _WORD.match(value.rstrip(_ENDS)):
         return bool(_MIXED.search(value))
-    if any(core in lowered for core in ("passw", "token", "secret")) and value.isidentifier():
+    is_argument = not after or after in ",)]}\r\n"
+    if is_argument and value.isidentifier() and any(core in lowered for core in ("passw", "token", "secret")):
         return False  # password=password1: a variable
     return not re.fullmatch(r"[\d.,:%]{1,4}", value)
 
 
 def is_label(value: str) -> bool:
     """Whether it reads as words: Dask's own `token="store-map"` is a name, and so is the rest of `f"{token}-sum"`."""
-    rest = _HOLES.sub("", value)
+    rest = _FIELDS.sub("", value)
     return bool(_LABEL.match(rest)) and not _MIXED.search(rest)
 
 

@@ -117,6 +117,8 @@ class Walk:
         # {"name": "DB_PASSWORD", "value": "x"}, as containers are configured
         named = next((mapping[key] for key in ("name", "Name", "key", "Key") if isinstance(mapping.get(key), str)), "")
         hidden = {"value", "Value"} if self._texts.hides(named) else set[str]()
+        if "username" in mapping or "secret" in mapping:  # else a task's
+            hidden.add("key")
         return {
             self._texts.text(key): MASK
             if (key in hidden or self._texts.hides(key)) and not (item is None or isinstance(item, bool))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +17,14 @@ from distributed import SchedulerPlugin, Worker
 import daskscope
 from daskscope import wire
 from daskscope.agent import NAME, TOPIC, hardware, lines
+from daskscope.compression import decompress
+from daskscope.spool import SUFFIXES
 from daskscope.watch import EXTENSION
 from tests.plugin.agent.test_hardware import ANSWERS, metadata
 from tests.plugin.canaries.capture import Capture
 from tests.plugin.canaries.planted import Canaries
 from tests.plugin.canaries.workload import RULES, Work, gated, gates, plugins
-from tests.plugin.rig import Cluster, running, spooled, until
+from tests.plugin.rig import Cluster, running, until
 
 SWITCHES: dict[str, tuple[str, Any, Any]] = {
     "code": ("analytics.computation.code.transmit", True, False),
@@ -132,9 +134,31 @@ async def perform(on: frozenset[str], folder: Path, *, spool: Path | None = None
             await found
             await _work(cluster, canaries, on)
             has_agent = any(NAME in each.plugins for each in cluster.workers)
-    bodies = [wire.encode(message) for message in spooled(spool)] if spool else capture.bodies
+    bodies = bodies_in(spool) if spool else capture.bodies
     assert canaries.planted == RULES.keys(), "all are planted"
     return Seen(canaries, bodies, overheard.payloads, has_agent, asked_of_ec2)
+
+
+def bodies_in(data: Path) -> list[bytes]:
+    """What a spool holds, decompressed."""
+    encodings = {suffix: encoding for encoding, suffix in SUFFIXES.items()}
+    return [decompress(file.read_bytes(), encodings["".join(file.suffixes)]) for file in data.rglob("*.msg")]
+
+
+async def preview(ons: Sequence[frozenset[str]], folder: Path) -> list[tuple[Canaries, bytes]]:
+    """What each of these settings would let out of one cluster that reports nothing."""
+    canaries = Canaries(RULES)
+    shown: list[tuple[Canaries, bytes]] = []
+    with surroundings(canaries, folder), talkative(), gated():
+        async with running(1) as cluster:
+            work = Work(cluster, canaries)
+            for part in (work.names, work.values, work.code, work.failures, work.events, work.lines, work.everywhere):
+                await part()
+            for on in ons:
+                with dask.config.set(configured(on)):
+                    made: Any = daskscope.preview(cluster.client)
+                    shown.append((canaries, (await made).json.encode()))
+    return shown
 
 
 async def _work(cluster: Cluster, canaries: Canaries, on: frozenset[str]) -> None:

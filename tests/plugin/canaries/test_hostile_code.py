@@ -37,6 +37,8 @@ def main():
         address = cluster.scheduler.address
         sys.addaudithook(watch)
         import daskscope
+        from daskscope import discovery, settings
+        found = discovery.find_server(settings.load()).url, len(connections)
         daskscope.register(client)
         at_register = list(connections)
         assert client.submit(int, 1).result() == 1
@@ -46,8 +48,8 @@ def main():
         thread = cluster.scheduler.extensions["daskscope"].sender._thread
     assert not thread.is_alive(), "and it has sent what there was"
     print(json.dumps({
-        "of dask": [port, *workers], "at register": at_register, "connections": connections, "started": started,
-        "made": [each for each in made if MARK in each], "n_made": len(made),
+        "found": found, "of dask": [port, *workers], "at register": at_register, "connections": connections,
+        "started": started, "made": [each for each in made if MARK in each], "n_made": len(made),
         "modules": [name for name in sys.modules if MARK in name],
     }))
 
@@ -98,6 +100,7 @@ def test_nothing_of_it_is_run_or_kept(tmp_path: Path) -> None:
     assert told["n_made"], "what is compiled or run is seen"
     assert not marker.exists()
     assert not [file for file in home.rglob("*") if file.is_file() and file != program and _holds(file)]
+    assert told["found"] == [capture.url, 0], "to find the server, nobody is asked"
     # Registering asks nobody but Dask; the scheduler's thread posts, and nothing else.
     port = int(capture.url.rpartition(":")[2])
     of_dask = set(told["of dask"])

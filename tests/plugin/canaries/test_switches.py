@@ -14,7 +14,7 @@ import pytest
 from daskscope import wire
 from daskscope.options import OPTIONS
 from tests.plugin.canaries.planted import LENGTH, MARK, Canaries
-from tests.plugin.canaries.stage import AGENTS, ALL, SWITCHES, Seen, perform
+from tests.plugin.canaries.stage import AGENTS, ALL, SWITCHES, Seen, perform, preview
 from tests.plugin.canaries.workload import RULES
 
 pytestmark = pytest.mark.asyncio
@@ -68,6 +68,17 @@ async def test_a_spool_holds_no_more_than_a_server_would_get(tmp_path: Path, dat
     check(seen, on)
     for file in data.rglob("*"):
         assert not seen.canaries.found(str(file).encode()), "nor do the names of its files"
+
+
+async def test_a_preview_shows_no_more_than_would_leave(tmp_path: Path) -> None:
+    ons = [frozenset[str](), ALL, *(ALL - {name} for name in sorted(ALL))]
+    for on, (canaries, shown) in zip(ons, await preview(ons, tmp_path), strict=True):
+        found = canaries.found(shown)
+        assert {"group", "prefix", "span"} <= found
+        assert not {name for name in found if not RULES[name].may(on)}, sorted(on)
+        assert ("text of an exception" in found) == ("exceptions" in on)
+        assert ("line around compute" in found) == ("code" in on)
+        assert ("event of a client" in found) == ("events" in on)
 
 
 def check(seen: Seen, on: frozenset[str]) -> None:

@@ -168,6 +168,13 @@ async def test_one_that_cannot_be_used_is_not_shown(
     assert not holds(outcome, *written, *capsys.readouterr())
 
 
+@pytest.mark.parametrize("server", ["http://ada:{}@127.0.0.1:1", "http://{}@127.0.0.1:1", "ada:{}@127.0.0.1"])
+async def test_nor_is_a_password_in_a_server_s_address(server: str, cluster: Cluster) -> None:
+    with pytest.raises(SettingsError, match=r"daskscope\.server is '\(not shown\)'") as caught:
+        daskscope.register(cluster.client, server=server.format(TOKEN))
+    assert not holds(caught.value, repr(caught.value))
+
+
 async def test_settings_show_none() -> None:
     fields = [option.field for option in OPTIONS if "token" in option.key]
     assert fields == ["token", "ingest_token"]

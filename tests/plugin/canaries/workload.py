@@ -102,6 +102,7 @@ RULES: dict[str, Rule] = {
     "variable": NEVER,
     "name of a variable": NEVER,
     "queue": NEVER,
+    "name of a queue": only_may("logs"),
     "metadata": NEVER,
     "name of metadata": NEVER,
     "published": NEVER,
@@ -341,9 +342,13 @@ def run():
         futures += await self.client.scatter([c["scattered"]])
         results = await self.client.gather(futures)
         assert results[0] == c["result"]
-        await Variable(c["name of a variable"]).set(c["variable"])
+        await Variable("a-variable").set(c["variable"])
         queue: Any = await Queue("a-queue")
         await queue.put(c["queue"])
+        # For what they hold, Dask keeps clients that are called like them.
+        await Variable(c["name of a variable"]).set(futures[0])
+        queue = await Queue(c["name of a queue"])
+        await queue.put(futures[0])
         await self.client.set_metadata(["a", c["name of metadata"]], c["metadata"])
         await self.client.publish_dataset(futures[0], name=c["published"])
         actor = await self.client.submit(Counter, c["state of an actor"], actor=True)

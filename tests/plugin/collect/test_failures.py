@@ -154,6 +154,22 @@ async def test_nonsense_is_left_out_and_counted(cluster: Cluster) -> None:
     assert reader.read() == []
 
 
+async def test_objects_of_a_user_s_own_are_told_by_their_type(cluster: Cluster) -> None:
+    class Loud:
+        def __str__(self) -> str:
+            raise AssertionError("the user's code")
+
+        __repr__ = __str__
+
+    reader = FailureReader(Topics(cluster.scheduler))
+    for key in (Loud(), ("x", Loud())):
+        told = {"exception_text": Loud(), "traceback_text": Loud(), "key": key}
+        cluster.scheduler.log_event("worker-fail-hard", told)
+    failures = reader.read()
+    assert len(failures) == 2
+    assert all(each.endswith((".Loud>", "<tuple>")) for f in failures for each in (f.text, f.traceback, f.key))
+
+
 async def test_a_long_story_keeps_its_end(cluster: Cluster) -> None:
     reader = FailureReader(Topics(cluster.scheduler))
     cluster.scheduler.log_event("invalid-worker-task-state", {"story": [("x", n) for n in range(1000)]})

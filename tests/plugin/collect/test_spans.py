@@ -2,89 +2,20 @@
 
 from __future__ import annotations
 
-import gc
-import math
 from collections import Counter
 from typing import Any
 
 import dask.config
-import pandas
 import pytest
-from dask import dataframe  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 from dask.base import annotate  # pyright: ignore[reportPrivateImportUsage]
-from distributed import Event, Scheduler, span, wait
-from distributed.metrics import context_meter
+from distributed import Event, span, wait
 
-from daskscope import wire
-from daskscope.collect import metrics, span_tree
+from daskscope.collect import span_tree
 from daskscope.collect import spans as module
-from daskscope.collect.computations import ComputationReader
-from daskscope.collect.groups import GroupReader
-from daskscope.collect.memory import LongMemory
-from daskscope.collect.spans import SpanReader
+from tests.plugin.collect.span_readers import Readers, beaten, forgotten, idle, keys, spans_of
 from tests.plugin.rig import Cluster, boom, inc, until
 
 pytestmark = pytest.mark.asyncio
-
-Key = tuple[str | None, str, str, str, str]
-
-
-class Readers:
-    """The three readers that spans need, asked in the order in which a watch asks them; what was told adds up."""
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        self.scheduler: Any = scheduler
-        self.groups = GroupReader(scheduler)
-        self.computations = ComputationReader(scheduler, self.groups, transmit_code=False)
-        self.spans = SpanReader(scheduler, self.groups)
-        self.scheduler.computations = LongMemory(self.scheduler.computations, lambda: None)
-        self.now_s = 2e9
-        self.latest: dict[str, wire.Span] = {}
-        self.stops: dict[int, int | None] = {}
-        self.metrics: dict[Key, float] = {}
-        self.group_tasks: dict[int, tuple[str, int]] = {}
-
-    def __call__(self, *, last: bool = False) -> tuple[list[wire.Span], wire.Metrics]:
-        self.now_s += 1
-        first_new = self.groups.n_groups
-        self.computations.discover()
-        self.groups.track_others(first_new)
-        groups = self.groups.read(last=last)
-        self.group_tasks |= dict(zip(groups.no, zip(groups.name, groups.n_tasks, strict=True), strict=True))
-        computations, _ = self.computations.read(self.now_s)
-        self.stops |= {computation.no: computation.stop_ms for computation in computations}
-        spans, told = self.spans.read(self.now_s, last=last)
-        self.latest |= {told_span.id: told_span for told_span in spans}
-        self.metrics |= dict(zip(keys(told), told.value, strict=True))
-        message = wire.Message(v=1, cluster="c" * 32, boot="b" * 24, seq=0, made_at_ms=0, uptime_us=0, next_s=1.0)
-        message.spans, message.metrics = spans, told
-        assert wire.decode(wire.encode(message)) == message, "what is made is of the format"
-        return spans, told
-
-
-def keys(told: wire.Metrics) -> list[Key]:
-    return list(zip(told.span, told.context, told.prefix, told.activity, told.unit, strict=True))
-
-
-def spans_of(scheduler: Scheduler) -> dict[str, Any]:
-    return scheduler.extensions["spans"].spans
-
-
-async def beaten(cluster: Cluster) -> None:
-    """Until the workers have told what they measured so far."""
-    for worker in cluster.workers:
-        await worker.heartbeat()
-
-
-async def forgotten(cluster: Cluster, *, keep: int = 0) -> None:
-    """Until the scheduler has forgotten all tasks whose futures were let go."""
-    gc.collect()
-    await until(lambda: len(cluster.scheduler.tasks) == keep)
-
-
-def boomerang(x: int) -> int:
-    context_meter.digest_metric("thrown", 3, "times")
-    return x
 
 
 async def test_a_span_is_told_when_it_starts_and_when_it_stops_and_no_more(cluster: Cluster) -> None:
@@ -121,89 +52,6 @@ async def test_what_was_not_in_a_span_is_in_a_default_one(cluster: Cluster) -> N
     assert told.name == ["default"]
     if hasattr(spans_of(cluster.scheduler)[told.id], "metadata"):  # 2024.5.2 and later
         assert told.collections == '[{"type": "Future"}]'
-
-
-async def test_metrics_are_those_that_dask_has_and_only_changes_are_told(cluster: Cluster) -> None:
-    read = Readers(cluster.scheduler)
-    with span("first") as first:
-        await cluster.client.submit(inc, 1)
-    with span("second") as second:
-        await cluster.client.submit(boomerang, 1)
-    await beaten(cluster)
-    read(last=True)
-    ours = {key: value for key, value in read.metrics.items() if key[0] is not None}
-    assert ours == pytest.approx(
-        {
-            (dasks.id, *key): value
-            for dasks in spans_of(cluster.scheduler).values()
-            for key, value in dasks.cumulative_worker_metrics.items()
-        },
-        abs=1e-5,
-    )
-    assert ours[second, "execute", "boomerang", "thrown", "times"] == 3
-    assert ours[first, "execute", "inc", "thread-cpu", "seconds"] > 0
-    assert read()[1].value == []
-    with span("third") as third:
-        await cluster.client.submit(boomerang, 2)
-    await beaten(cluster)
-    told = {key[0] for key in keys(read()[1])}
-    assert told - {None} == {third}
-
-
-async def test_the_schedulers_own_totals_leave_out_what_spans_tell(cluster: Cluster) -> None:
-    read = Readers(cluster.scheduler)
-    await cluster.client.submit(inc, 1)
-    await beaten(cluster)
-    await beaten(cluster)
-    read()
-    own = {key[1:]: value for key, value in read.metrics.items() if key[0] is None}
-    assert own["latency", "", "", "seconds"] > 0
-    assert "execute" not in {key[0] for key in own}
-
-
-async def test_metrics_of_a_shuffle_are_told_by_where_they_were_measured(cluster: Cluster) -> None:
-    read = Readers(cluster.scheduler)
-    frame: Any = dataframe.from_pandas(pandas.DataFrame({"a": range(80)}), npartitions=4)
-    with dask.config.set({"dataframe.shuffle.method": "p2p"}):
-        await cluster.client.compute(frame.shuffle("a"))
-    await beaten(cluster)
-    read(last=True)
-    (dasks,) = spans_of(cluster.scheduler).values()
-    theirs = {key: value for key, value in dasks.cumulative_worker_metrics.items() if key[0] == "p2p"}
-    ours = {key[1:]: value for key, value in read.metrics.items() if key[1] == "p2p"}
-    assert ours == pytest.approx(theirs, abs=1e-6)
-    assert {where for _, where, *_ in ours} >= {"foreground"}
-
-
-async def test_the_schedulers_totals_are_found_behind_many_that_spans_tell(cluster: Cluster) -> None:
-    read = Readers(cluster.scheduler)
-    totals: Any = cluster.scheduler.cumulative_worker_metrics
-    for n in range(module.METRICS_PER_READ + 1):
-        totals["execute", f"prefix{n}", "thread-cpu", "seconds"] = 1.0
-    read()
-    totals["gather-dep", "decompress", "seconds"] = 0.25
-    read()
-    totals["gather-dep", "decompress", "seconds"] = 0.5
-    read()
-    assert read.metrics[None, "gather-dep", "", "decompress", "seconds"] == 0.5
-    assert not read.spans.lost
-
-
-async def test_without_the_extension_all_metrics_belong_to_no_span(cluster: Cluster) -> None:
-    await cluster.client.submit(inc, 1)
-    await beaten(cluster)
-    for shape in (None, object(), type("Other", (), {"spans": [1, 2]})()):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(cluster.scheduler.extensions, "spans", shape)
-            read = Readers(cluster.scheduler)
-            read.groups.track_others(0)
-            spans, told = read()
-        assert spans == []
-        seconds = cluster.scheduler.cumulative_worker_metrics["execute", "inc", "thread-cpu", "seconds"]
-        assert dict(zip(keys(told), told.value, strict=True))[
-            None, "execute", "inc", "thread-cpu", "seconds"
-        ] == pytest.approx(seconds, abs=1e-6)
-        assert not read.spans.lost
 
 
 async def test_a_span_whose_tasks_all_failed_stops_by_our_clock(cluster: Cluster) -> None:
@@ -274,10 +122,6 @@ async def test_a_settled_span_that_comes_to_life_again_is_told(cluster: Cluster)
     )
 
 
-def idle(span_id: str) -> Key:
-    return span_id, "execute", "N/A", "idle or other spans", "seconds"
-
-
 async def test_an_old_settled_span_is_let_go_and_comes_back_with_its_start(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,21 +168,6 @@ async def test_more_spans_than_fit_wait_their_turn(cluster: Cluster, monkeypatch
     assert not read.spans.behind
 
 
-async def test_more_metrics_than_fit_wait_their_turn(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "METRICS_PER_READ", 5)
-    read = Readers(cluster.scheduler)
-    with span("s"):
-        await cluster.client.submit(inc, 1)
-    await beaten(cluster)
-    n_told: list[int] = []
-    while not n_told or read.spans.behind:
-        n_told.append(len(read(last=True)[1].value))
-    assert max(n_told) == 5
-    (dasks,) = spans_of(cluster.scheduler).values()
-    ours = {key[1:]: value for key, value in read.metrics.items() if key[0] == dasks.id}
-    assert ours == pytest.approx(dasks.cumulative_worker_metrics, abs=1e-5)
-
-
 async def test_after_resend_everything_followed_is_told_again(cluster: Cluster) -> None:
     read = Readers(cluster.scheduler)
     with span("s"):
@@ -350,43 +179,6 @@ async def test_after_resend_everything_followed_is_told_again(cluster: Cluster) 
     spans, again = read(last=True)
     assert {told_span.id: told_span for told_span in spans} == latest
     assert told.items() <= dict(zip(keys(again), again.value, strict=True)).items()
-
-
-async def test_metrics_that_cannot_be_told_are_left_out_and_counted_once(cluster: Cluster) -> None:
-    read = Readers(cluster.scheduler)
-    with span("s") as span_id:
-        await cluster.client.submit(inc, 1)
-    await beaten(cluster)
-    kept: Any = spans_of(cluster.scheduler)[span_id]._cumulative_worker_metrics
-    n_good = len(kept)
-    kept["execute", "inc", ("a", "tuple"), "seconds"] = 1.0
-    kept["execute", "inc", "x" * (metrics.MAX_NAME + 1), "seconds"] = 1.0
-    kept["execute", "inc", "too", "many", "parts"] = 1.0
-    kept["execute", "inc", "never", "seconds"] = math.nan
-    kept["execute", "inc", "endless", "seconds"] = math.inf
-    kept["execute", "inc", "huge", "count"] = 10**400
-    kept["execute", "inc", "text", "count"] = "7 o'clock"
-    kept["execute", "inc", "good", "count"] = 1
-    for n in range(3):
-        kept["execute", "inc", "good", "count"] = n
-        kept["execute", "inc", "endless", "seconds"] = -math.inf
-        read()
-    assert read.spans.lost == {"metrics": 7}
-    assert read.metrics[span_id, "execute", "inc", "good", "count"] == 2
-    assert len([key for key in read.metrics if key[0] == span_id]) == n_good + 1
-
-
-async def test_metrics_without_end_are_cut_and_counted(cluster: Cluster) -> None:
-    read = Readers(cluster.scheduler)
-    with span("s") as span_id:
-        await cluster.client.submit(inc, 1)
-    kept: Any = spans_of(cluster.scheduler)[span_id]._cumulative_worker_metrics
-    for n in range(span_tree.ENTRIES_PER_SPAN + 30 - len(kept)):
-        kept["execute", "inc", f"m{n}", "count"] = n
-    read()
-    read()
-    assert read.spans.lost == {"metrics": 30}
-    assert len([key for key in read.metrics if key[0] == span_id]) == span_tree.ENTRIES_PER_SPAN
 
 
 @pytest.mark.parametrize("missing", ["enqueued", "_cumulative_worker_metrics", "groups"])
@@ -413,22 +205,6 @@ async def test_tags_that_are_no_texts(cluster: Cluster) -> None:
         await cluster.client.submit(inc, 1)
     spans, _ = read()
     assert [told.name for told in spans] == [["s"], ["s", "<int>"]]
-
-
-async def test_idle_time_of_a_large_tree_is_left_out_and_counted(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MAX_TREE", 2)
-    read = Readers(cluster.scheduler)
-    with span("outer") as outer:
-        for n in range(3):
-            with span("inner"):
-                await cluster.client.submit(inc, n, key=f"s{n}")
-    read(last=True)
-    read(last=True)
-    assert sum(key[3] == "idle or other spans" for key in read.metrics) == 3
-    assert idle(outer) not in read.metrics
-    assert read.spans.lost == {"idle": 1}
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from distributed import Worker
 from distributed import worker as worker_module
 
 from daskscope.collect.workers import WorkerReader
-from tests.plugin.rig import Cluster, inc, look_at, until
+from tests.plugin.rig import Cluster, inc, look_at, silent, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -72,7 +72,7 @@ async def test_metrics_that_cannot_be_read_are_counted_and_missing_ones_are_not(
     async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False) as second:
         look = await look_at(cluster.scheduler)
         for worker in (*cluster.workers, second):
-            worker.periodic_callbacks["heartbeat"].stop()
+            await silent(worker)
         states = list(cluster.scheduler.workers.values())
         states[0].metrics, states[1].metrics = {}, {"cpu": 50, "memory": 7 << 20}
         assert "unreadable-metrics" not in look().lost
@@ -89,7 +89,7 @@ async def test_gpus(cluster: Cluster) -> None:
     """As `distributed.diagnostics.nvml.real_time` tells them."""
     async with Worker(cluster.scheduler.address, nthreads=1, dashboard=False) as second:
         for worker in (*cluster.workers, second):
-            worker.periodic_callbacks["heartbeat"].stop()
+            await silent(worker)
         states = list(cluster.scheduler.workers.values())
         reader = WorkerReader(cluster.scheduler)
         for metrics, expected in (

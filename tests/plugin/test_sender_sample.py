@@ -1,0 +1,118 @@
+"""Which encoding a body has, as the server says what it takes."""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from daskscope import wire
+from daskscope.compression import SAMPLED, Encoding
+from daskscope.outcome import Outcome
+from daskscope.sender import PROBE_S
+from tests.plugin.rig import Inbox
+from tests.plugin.sending import AGAIN, Bench, seqs
+
+TAKES = Outcome("kept", "", wire.Reply(id=1, url="/x", accepts=[*SAMPLED]))
+TAKES_NONE = Outcome("kept", "", wire.Reply(id=1, url="/x"))
+NOT_TAKEN = Outcome("plain", "HTTP 415: send zstd, gzip or none")
+
+
+class Wire(Inbox):
+    """Notes in which encoding each try came."""
+
+    def __init__(self, answer: Callable[[str], Outcome]) -> None:
+        super().__init__(answer)
+        self.encodings: list[str] = []
+
+    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
+        self.encodings.append(encoding)
+        return super().deliver(name, body, encoding)
+
+
+def negotiating(*outcomes: Outcome) -> tuple[Bench, Wire]:
+    bench = Bench(*outcomes, jitter=0.0)
+    seen = Wire(bench._answer)
+    bench.inbox = bench.sender._transport = seen
+    return bench, seen
+
+
+def report(bench: Bench, *seq: int) -> None:
+    bench.put(*seq)
+    bench.step()
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_the_sample_is_used_once_the_server_has_said_that_it_takes_it(
+    monkeypatch: pytest.MonkeyPatch, is_installed: bool
+) -> None:
+    if not is_installed:
+        monkeypatch.setitem(sys.modules, "zstandard", None)
+    plain, sampled = ("zstd", SAMPLED[0]) if is_installed else ("gzip", SAMPLED[1])
+    bench, seen = negotiating(TAKES_NONE, TAKES, TAKES, TAKES)
+    sizes = list[int]()
+    for seq in range(4):
+        report(bench, seq)
+        sizes.append(bench.sender.n_delivered_bytes - sum(sizes))
+    assert seen.encodings == [plain, plain, sampled, sampled]
+    assert seqs(bench) == [0, 1, 2, 3]
+    assert sizes[2] < sizes[1]
+    assert bench.sender.lost == {}
+
+
+def test_no_encoding_but_a_known_one_is_ever_used() -> None:
+    strange = Outcome("kept", "", wire.Reply(id=1, url="/x", accepts=["br", "daskscope-99-zstd"]))
+    bench, seen = negotiating(strange)
+    report(bench, 0)
+    report(bench, 1)
+    assert seen.encodings == ["zstd", "zstd"]
+
+
+def test_a_message_after_the_sample_that_is_not_taken_goes_again_plain_and_all_later_ones_do() -> None:
+    bench, seen = negotiating(TAKES, AGAIN, NOT_TAKEN, AGAIN, TAKES, TAKES, TAKES, TAKES)
+    report(bench, 0)
+    report(bench, 1)  # fails, and waits
+    bench.put(2, 3)
+    while bench.n_waiting:
+        bench.step()
+    report(bench, 4)
+    assert seen.encodings == ["zstd", SAMPLED[0], SAMPLED[0], "zstd", "zstd", "zstd", "zstd", "zstd"]
+    assert seqs(bench) == [0, 1, 2, 3, 4]
+    assert bench.sender.lost == {}
+    assert (bench.sender.n_delivered, bench.sender.n_failed_tries, bench.sender._n_bytes) == (5, 3, 0)
+
+
+@pytest.mark.parametrize("final", [Outcome("refused", "HTTP 422: no"), Outcome("denied", "HTTP 401")])
+def test_where_plain_is_refused_too_it_was_not_for_the_sample_which_is_used_again(final: Outcome) -> None:
+    bench, seen = negotiating(TAKES, NOT_TAKEN, final, TAKES, TAKES)
+    report(bench, 0)
+    report(bench, 1)
+    bench.step()
+    assert seen.encodings == ["zstd", SAMPLED[0], "zstd"]
+    while len(bench.inbox.bodies) < 2:
+        bench.clock.now_s += PROBE_S
+        report(bench, 2)
+    bench.put(3)
+    while bench.n_waiting:
+        bench.step()
+    assert seen.encodings[-1] == SAMPLED[0]
+    assert bench.sender.lost == ({"refused": 1} if final.verdict == "refused" else {})
+
+
+def test_a_server_that_takes_the_sample_no_more_gets_what_waits_plain() -> None:
+    """One that was set back to an older version, say: its reply no longer names it."""
+    bench, seen = negotiating(TAKES, AGAIN, TAKES_NONE)
+    report(bench, 0)
+    report(bench, 1, 2)
+    bench.step()  # 1 is kept
+    bench.put(3)
+    while bench.n_waiting:
+        bench.step()
+    assert seen.encodings == ["zstd", SAMPLED[0], SAMPLED[0], "zstd", "zstd"]
+    assert seqs(bench) == [0, 1, 2, 3]
+
+
+def test_a_transport_that_wants_plain_what_is_plain_has_refused_it() -> None:
+    bench, _ = negotiating(NOT_TAKEN)
+    report(bench, 0)
+    assert bench.n_waiting == 0
+    assert bench.sender.lost == {"refused": 1}
