@@ -23,7 +23,6 @@ from daskscope.collect.identity import cluster_uuid
 from daskscope.collect.memory import LongMemory
 from daskscope.collect.profiles import merged
 from daskscope.control import Closer
-from daskscope.privacy.scrubber import Scrubber
 from daskscope.readers import DETAIL, Readers
 from daskscope.sender import Sender, Shown
 from daskscope.settings import Settings
@@ -32,6 +31,8 @@ from daskscope.transport import Http, Transport
 
 if TYPE_CHECKING:
     from distributed import Scheduler
+
+    from daskscope.privacy.scrubber import Scrubber
 
 EXTENSION = "daskscope"
 MAX_LAST_MESSAGES = 100
@@ -95,7 +96,7 @@ class Watch:
         self._cpu_s = self._slowest_s = 0.0
         self.readers = Readers(scheduler, settings)
         self._closer = Closer(scheduler, settings, now)
-        self._scrubber = Scrubber(settings)
+        self._scrubber: Scrubber | None = None
         self.sender = Sender(transport, self._heed, finish=self._finish)
         self._timer = PeriodicCallback(self.poll, self._asked_s * 1e3)
 
@@ -246,4 +247,8 @@ class Watch:
     def _finish(self, message: wire.Message) -> None:
         """In the sender's thread: what would be long on the scheduler's loop."""
         message.profiles = merged(message.profiles)
+        if self._scrubber is None:
+            from daskscope.privacy.scrubber import Scrubber  # its patterns take 20 ms to make: not of the start
+
+            self._scrubber = Scrubber(self._settings)
         self._scrubber.message(message)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from distributed.core import Status
@@ -36,7 +38,8 @@ _COLUMNS = (
     ("loop_interval_ms", "event_loop_interval", "", 1e-3),
 )
 """A column, the metric that it is read from, the key within that if it is a mapping, and how many make one."""
-_NONE: Mapping[str, Any] = {}
+_outer = itemgetter(*dict.fromkeys(metric for _, metric, _, _ in _COLUMNS))
+_rates = itemgetter("read_bps", "write_bps")
 _STATUS = {status: status.name for status in Status}
 """To ask a member of an enum for its name runs Python code."""
 
@@ -112,30 +115,21 @@ class WorkerReader:
 
 
 def _all_at_once(metrics: Sequence[dict[str, Any]]) -> list[list[int]] | None:
-    """_COLUMNS of all workers in one pass, as it is once an interval; None if any value is not what Dask sends."""
+    """_COLUMNS of all workers in one pass, as it is once an interval; None if anything is not as Dask sends it."""
     figures: list[float] = []
     try:
-        for each in metrics:
-            get = each.get
-            counts, net, disk = get("task_counts", _NONE), get("host_net_io", _NONE), get("host_disk_io", _NONE)
+        for memory, managed, spilled, cpu, counts, net, disk, tick in map(_outer, metrics):
+            read_net, write_net = _rates(net)
+            read_disk, write_disk = _rates(disk)
+            n_of = counts.get  # states without tasks are left out
             figures += (
-                get("memory", 0) / MIB,
-                get("managed_bytes", 0) / MIB,
-                get("spilled_bytes", _NONE).get("disk", 0) / MIB,
-                get("cpu", 0) / 1,
-                counts.get("executing", 0) / 1,
-                counts.get("ready", 0) / 1,
-                counts.get("memory", 0) / 1,
-                net.get("read_bps", 0) / KIB,
-                net.get("write_bps", 0) / KIB,
-                disk.get("read_bps", 0) / KIB,
-                disk.get("write_bps", 0) / KIB,
-                get("event_loop_interval", 0) / 1e-3,
-            )
+                memory / MIB, managed / MIB, spilled["disk"] / MIB, cpu / 1,
+                n_of("executing", 0) / 1, n_of("ready", 0) / 1, n_of("memory", 0) / 1,
+                read_net / KIB, write_net / KIB, read_disk / KIB, write_disk / KIB, tick / 1e-3,
+            )  # fmt: skip
         wholes = list(map(float.__round__, figures))
-        if min(wholes, default=0) < -MAX_WHOLE or max(wholes, default=0) > MAX_WHOLE:
-            return None
-    except (AttributeError, TypeError, ValueError, OverflowError):
+        struct.pack(f"{len(wholes)}i", *wholes)  # the cheapest way to see that each fits into 32 bits
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, struct.error):
         return None
     return [wholes[place :: len(_COLUMNS)] for place in range(len(_COLUMNS))]
 
