@@ -16,11 +16,29 @@ from typing import Any
 
 import daskscope
 
-PLACES = (
-    "agent", "attempts", "budget", "collect", "compression", "control", "discovery", "outcome", "privacy", "readers",
-    "scheduler_plugin", "sender", "spool", "transport", "watch", "wire",
-)  # fmt: skip
-"""Modules and packages of which anything runs in a scheduler, worker or nanny."""
+ELSEWHERE = {
+    "analytics",
+    "arguments",
+    "cli",
+    "client",
+    "configuration",
+    "connection",
+    "depth",
+    "discovery",
+    "errors",
+    "members",
+    "options",
+    "parsing",
+    "payload",
+    "preload",
+    "profile",
+    "records",
+    "registration",
+    "rehearsal",
+    "settings",
+    "testing",
+}
+"""Modules and packages that run where the user is, or before anything of ours has started. All others are planted."""
 
 
 class Planted(Exception):  # noqa: N818
@@ -67,16 +85,14 @@ class Garden:
 
 
 def modules() -> list[ModuleType]:
-    """All modules of PLACES, imported."""
+    """All modules of which anything runs in a scheduler, worker or nanny, imported."""
     found: list[ModuleType] = []
-    for place in PLACES:
-        try:
-            module = importlib.import_module(f"{daskscope.__name__}.{place}")
-        except ModuleNotFoundError:
-            continue
-        found.append(module)
-        for inner in pkgutil.iter_modules(getattr(module, "__path__", ())):
-            found.append(importlib.import_module(f"{module.__name__}.{inner.name}"))
+    for place in pkgutil.iter_modules(daskscope.__path__):
+        if place.name not in ELSEWHERE:
+            module = importlib.import_module(f"{daskscope.__name__}.{place.name}")
+            found.append(module)
+            for inner in pkgutil.iter_modules(getattr(module, "__path__", ())):
+                found.append(importlib.import_module(f"{module.__name__}.{inner.name}"))
     return found
 
 

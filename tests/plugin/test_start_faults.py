@@ -248,7 +248,7 @@ async def test_a_local_cluster_that_is_configured_badly_works(caplog: pytest.Log
     def script() -> int:
         with (
             LocalCluster(**LOCAL) as made,
-            made.get_client() as client,
+            Client(made) as client,
         ):
             found: int = client.submit(inc, 1).result(60)
             return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from daskscope_query.lake import Lake
 
 START = START_MS / 1000
 DAY = date(2026, 11, 21)
+TOMORROW = DAY + timedelta(1)
 DAY_S = 86_400.0
 
 

@@ -32,6 +32,6 @@ def n_items(value: object) -> int:
 
 
 def at_once(n_waiting: int, least: int, most: int) -> int:
-    """How many of those that wait one read takes: `least`, or a tenth of them, lest they become more and more; never
-    over `most`."""
-    return min(max(least, n_waiting // 10), most)
+    """How many of those that wait one read takes: `least`, or a twentieth of them, lest they become more and more;
+    never over `most`."""
+    return min(max(least, n_waiting // 20), most)

@@ -16,8 +16,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from daskscope import wire
-from daskscope.collect.bounds import at_once
-from daskscope.collect.groups import MAX_SNAPSHOTS, SNAPSHOTS_PER_READ, GroupReader
+from daskscope.collect.groups import MAX_SNAPSHOTS, GroupReader, snapshots_at_once
 
 if TYPE_CHECKING:
     from distributed import Scheduler
@@ -116,9 +115,7 @@ class ComputationReader:
         snapshots: list[wire.Computation] = []
         codes: dict[str, wire.Code] = {}
         n_unseen = len(self._live)
-        for live in list(
-            islice(self._live.values(), n_unseen if last else at_once(n_unseen, SNAPSHOTS_PER_READ, MAX_SNAPSHOTS))
-        ):
+        for live in list(islice(self._live.values(), n_unseen if last else snapshots_at_once(n_unseen))):
             if len(snapshots) == MAX_SNAPSHOTS:
                 break
             n_unseen -= 1

@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import TaskGroup
 
-SNAPSHOTS_PER_READ = 1_000
-"""So many groups are told in one read, or a tenth of those not told yet, lest these become more and more."""
+SNAPSHOTS_PER_READ = 500
+"""So many groups are told in one read, or a twentieth of those not told yet, lest these become more and more."""
 MAX_SNAPSHOTS = 4_000
 """Never more than that: some 300 kB, which a server takes."""
-ACTIVE_PER_READ, SETTLED_PER_READ = 3_000, 500
+ACTIVE_PER_READ, SETTLED_PER_READ = 2_000, 300
 """So many groups with and without unfinished tasks are looked at in one read; with more, a change shows some reads
 later."""
 MAX_KEPT = 2_000
 """So many groups that the scheduler has forgotten are kept, those told last, should a message be lost."""
+
 T = TypeVar("T")
 
 _span = attrgetter("span_id")
@@ -75,6 +76,11 @@ class Progress:
     def ended_s(self, open_at_s: float) -> float:
         """When the last task ended, given when there were unfinished ones; 0 where Dask does not tell."""
         return 0.0 if self.erred and self.stop_s < open_at_s else self.stop_s
+
+
+def snapshots_at_once(n_waiting: int) -> int:
+    """How many of those that wait one read tells."""
+    return at_once(n_waiting, SNAPSHOTS_PER_READ, MAX_SNAPSHOTS)
 
 
 class GroupReader:
@@ -171,7 +177,7 @@ class GroupReader:
         `last`: look at every group, for no later read will.
         """
         self._n_left = 0
-        room = at_once(len(self._unread), SNAPSHOTS_PER_READ, MAX_SNAPSHOTS)
+        room = snapshots_at_once(len(self._unread))
         fresh = [(group, self._unread.pop(group)) for group in list(islice(self._unread, room))]
         changed = [(group, Tracked(self._numbers[group], *owners), look(group)) for group, owners in fresh]
         alive = self._scheduler.task_groups.get

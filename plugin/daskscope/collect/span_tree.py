@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from distributed.spans import Span
 
 SPANS_PER_READ, MAX_SPANS = 500, 2_000
-"""So many spans are followed and told in one read, or a tenth of those that wait, lest these become more and more."""
+"""So many spans are followed and told in one read, or a twentieth of those that wait, lest these become more."""
 ENTRIES_PER_SPAN = 2_000
 """Further metrics of a span are left out and counted: Dask itself has some twenty a task prefix."""
 MAX_GROUPS_RECALLED = 1_000
@@ -51,6 +51,11 @@ class Followed:
         """Whether it could not be read: then it is counted as lost, and left alone."""
 
 
+def spans_at_once(n_waiting: int) -> int:
+    """How many of those that wait one read takes."""
+    return at_once(n_waiting, SPANS_PER_READ, MAX_SPANS)
+
+
 class SpanTree:
     """Finds new spans and brings the progress of groups up to all spans around them."""
 
@@ -70,7 +75,7 @@ class SpanTree:
         self._n_seen = len(known)
         newest = [*islice(reversed(known.items()), n_new)]
         self.fresh.update(reversed(newest))
-        for span_id in list(islice(self.fresh, at_once(len(self.fresh), SPANS_PER_READ, MAX_SPANS))):
+        for span_id in list(islice(self.fresh, spans_at_once(len(self.fresh)))):
             self.changed[span_id] = self._follow(span_id, self.fresh.pop(span_id))
             self._groups.touched[span_id] = None
         touched = [span_id for span_id in self._groups.touched if span_id not in self.fresh]

@@ -17,10 +17,9 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from daskscope import wire
-from daskscope.collect.bounds import at_once
 from daskscope.collect.groups import GroupReader
 from daskscope.collect.metrics import MAX_NAME, Entry, Totals, number
-from daskscope.collect.span_tree import ENTRIES_PER_SPAN, MAX_SPANS, SPANS_PER_READ, Followed, SpanTree
+from daskscope.collect.span_tree import ENTRIES_PER_SPAN, Followed, SpanTree, spans_at_once
 from daskscope.collect.thread_time import ThreadTime
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ class SpanReader:
     def _snapshots(self, now_s: float) -> list[wire.Span]:
         snapshots: list[wire.Span] = []
         changed = self._tree.changed
-        for span_id in list(islice(changed, at_once(len(changed), SPANS_PER_READ, MAX_SPANS))):
+        for span_id in list(islice(changed, spans_at_once(len(changed)))):
             followed = changed.pop(span_id)
             try:
                 snapshot = None if followed.broken else _snapshot(followed, now_s)

@@ -15,7 +15,7 @@ def _keys(triggers: str, pattern: str, before: int = 0) -> tuple[Form, ...]:
 
 _PREFIXED = (
     "lin_api_ ntn_ sntrys_ sntryu_ dckr_pat_ sbp_ pscale_tkn_ pscale_pw_ pscale_oauth_ tskey- PMAK- NRAK- rzp_live_ "
-    "rzp_test_ dt0c01. pul- sq0atp- sq0csp- glc_ glsa_ whsec_ ntn_ dop_v1_ doo_v1_ dor_v1_ secret_"
+    "rzp_test_ dt0c01. pul- sq0atp- sq0csp- glc_ glsa_ whsec_ dop_v1_ doo_v1_ dor_v1_"
 )
 """Of many services: a prefix of their own, and at least a dozen characters with a digit among them."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,9 +13,8 @@ from daskscope_lambdas.ports import ObjectStore, StoreError
 from daskscope_lambdas.service import compact
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.testing import FakeClock
-from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, envelope
+from tests.query.lake_rig import DAY_S, START, TOMORROW, LakeRig, envelope
 
-TOMORROW = DAY + timedelta(1)
 OVER = START + 18 * 3600 + 1
 """Two hours past the midnight that ends DAY."""
 OTHER = "f" * 31 + "2"

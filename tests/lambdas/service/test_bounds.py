@@ -3,7 +3,6 @@
 import json
 import tempfile
 from collections.abc import Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +37,8 @@ from daskscope_lambdas.service.observed import Observed
 from daskscope_lambdas.service.queries import Queries
 from daskscope_lambdas.service.rows import to_rows
 from daskscope_lambdas.testing import FakeClock
-from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, envelope
+from tests.query.lake_rig import DAY, DAY_S, START, TOMORROW, LakeRig, envelope
 
-TOMORROW = DAY + timedelta(1)
 ROW = ClusterRow(account="acme", id=1, uuid=CLUSTER, started_at=START, first_received_at=START,
                  last_received_at=START + DAY_S)  # fmt: skip
 _COLUMNS = ("memory_limit_mib", "memory_mib", "managed_mib", "spilled_mib", "net_read_kib_s", "net_write_kib_s",

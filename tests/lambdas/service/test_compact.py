@@ -15,7 +15,6 @@ from daskscope_query import lake, layout
 from tests.lambdas.service.compacting import (
     OTHER,
     OVER,
-    TOMORROW,
     Dying,
     compactor,
     everything,
@@ -23,7 +22,7 @@ from tests.lambdas.service.compacting import (
     lake_files,
     small_parts,
 )
-from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, MemorySeals, envelope
+from tests.query.lake_rig import DAY, DAY_S, START, TOMORROW, LakeRig, MemorySeals, envelope
 
 
 def test_a_day_is_sealed_once_it_is_over_and_past_its_grace(rig: LakeRig, clock: FakeClock) -> None:

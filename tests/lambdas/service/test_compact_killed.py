@@ -14,8 +14,8 @@ from daskscope_lambdas.ports import ObjectStore, StoreError
 from daskscope_lambdas.testing import FakeClock
 from daskscope_query import layout
 from daskscope_query.lake import Answer, Lake
-from tests.lambdas.service.compacting import OTHER, OVER, START_MS, TOMORROW, Dying, compactor, lake_files, small_parts
-from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, envelope
+from tests.lambdas.service.compacting import OTHER, OVER, START_MS, Dying, compactor, lake_files, small_parts
+from tests.query.lake_rig import DAY, DAY_S, START, TOMORROW, LakeRig, envelope
 
 
 def _whole_life(rig: LakeRig, clock: FakeClock, objects: ObjectStore, late: bytes) -> None:

@@ -51,7 +51,7 @@ def test_what_can_be_counted_is(value: Any, told: int) -> None:
     assert n_items(value) == told
 
 
-def test_of_many_that_wait_a_tenth_is_taken_and_never_too_many() -> None:
-    assert [at_once(n, 100, 400) for n in (0, 100, 1_000, 1_010, 3_000, 4_000, 10**6)] == [
+def test_of_many_that_wait_a_twentieth_is_taken_and_never_too_many() -> None:
+    assert [at_once(n, 100, 400) for n in (0, 100, 2_000, 2_020, 6_000, 8_000, 10**6)] == [
         100, 100, 100, 101, 300, 400, 400,
     ]  # fmt: skip
