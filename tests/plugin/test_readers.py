@@ -13,7 +13,7 @@ from daskscope import wire
 from daskscope.attempts import OFF_AFTER, QUIET_S, Attempts
 from daskscope.collect import events, spans
 from daskscope.readers import DETAIL, Turn
-from daskscope.watch import Watch
+from daskscope.watch import EXTENSION, Watch
 from tests.plugin.rig import Cluster, Inbox, boom, inc, look_at, settings, until
 
 pytestmark = pytest.mark.asyncio
@@ -209,6 +209,7 @@ async def timed(cluster: Cluster, **changes: Any) -> tuple[Callable[[], wire.Mes
     clock = Clock()
     watching = Watch(cluster.scheduler, settings(**changes), Inbox(), now=clock)
     watching.readers.start()
+    cluster.scheduler.extensions[EXTENSION] = watching  # it closes with the cluster
     return lambda: watching._message("running", None), clock
 
 
@@ -296,6 +297,7 @@ async def test_the_last_message_tells_all_whatever_the_time(cluster: Cluster) ->
     given = settings(computation_interval_s=3600.0, events_interval_s=3600.0, events=("mine",))
     watching = Watch(cluster.scheduler, given, Inbox(), now=clock)
     watching.readers.start()
+    cluster.scheduler.extensions[EXTENSION] = watching  # it closes with the cluster
     watching._message("running", None)
     await submitted(cluster, "last")
     cluster.scheduler.log_event("mine", {"n": 1})

@@ -17,6 +17,8 @@ START = START_MS / 1000
 DAY = date(2026, 11, 21)
 TOMORROW = DAY + timedelta(1)
 DAY_S = 86_400.0
+OTHER = "0" * 31 + "2"
+"""A second cluster."""
 
 
 class MemorySeals:

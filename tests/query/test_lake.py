@@ -27,9 +27,8 @@ from daskscope.testing import (
 from daskscope_query import lake, layout
 from daskscope_query.lake import Lake, MovedError
 from daskscope_query.tables import GROUPS, ROLLUPS, TABLES
-from tests.query.lake_rig import DAY, DAY_S, START, TOMORROW, LakeRig, envelope
+from tests.query.lake_rig import DAY, DAY_S, OTHER, START, TOMORROW, LakeRig, envelope
 
-OTHER = "0" * 31 + "2"
 QUERIES = (
     "computations", "groups", "exceptions", "exception_kinds", "events", "workers", "samples", "prefixes",
     "exceptions_by_kind", "members", "environments", "deaths", "logs", "spans", "metrics", "metrics_by_prefix", "tasks",

@@ -1,6 +1,7 @@
 """What single questions make of messages."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from daskscope import wire
 from daskscope.testing import (
@@ -12,7 +13,7 @@ from daskscope.testing import (
     identity,
     workers,
 )
-from tests.query.lake_rig import DAY_S, START, TOMORROW, LakeRig, envelope
+from tests.query.lake_rig import DAY_S, OTHER, START, TOMORROW, LakeRig, envelope
 
 
 def test_exceptions_by_user_cluster_and_time(rig: LakeRig) -> None:
@@ -67,7 +68,7 @@ def test_workers_last_values_and_peaks(rig: LakeRig) -> None:
 
 
 def test_workers_are_not_gone_for_a_message_that_tells_of_none(rig: LakeRig) -> None:
-    brief = {"workers": workers([]), "itself": wire.Itself(detail=5)}
+    brief: dict[str, Any] = {"workers": workers([]), "itself": wire.Itself(detail=5)}
     rig.write(
         envelope(seq=0, workers=workers(["a", "b"])),
         envelope(seq=1, workers=workers(["a"])),

@@ -262,10 +262,10 @@ async def test_more_changes_than_fit_wait_their_turn_and_none_is_lost(
 async def test_a_backlog_shrinks_however_large(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SNAPSHOTS_PER_READ", 1)
     reader = GroupReader(cluster.scheduler)
-    futures = [cluster.client.submit(inc, n, key=f"g{n}") for n in range(40)]
+    futures = [cluster.client.submit(inc, n, key=f"g{n}") for n in range(80)]
     await cluster.client.gather(futures)
     reader.track_others(0)
-    assert [len(reader.read().no) for _ in range(4)] == [4, 3, 3, 3], "a tenth of what is left"
+    assert [len(reader.read().no) for _ in range(4)] == [4, 3, 3, 3], "a twentieth of what is left"
 
 
 async def test_many_unfinished_groups_are_looked_at_in_turns(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
