@@ -23,7 +23,7 @@ from bench.fleet import Fleet
 from bench.watched import Watched
 from daskscope import wire
 
-ROUNDS, WARM_ROUNDS = 4, 10
+ROUNDS = 4
 
 
 class Idle(SchedulerPlugin):
@@ -67,7 +67,7 @@ def _plugin(make: Callable[[Any], SchedulerPlugin]) -> Callable[[Fleet], Callabl
 
 def _watch(fleet: Fleet, *, tasks: bool = False) -> Callable[[], None]:
     watched = Watched(fleet, tasks=tasks)
-    watched.take()  # the first poll of a cluster's life reads who it is
+    watched.take()  # the first poll of a cluster's life reads who it is; what counts is what goes on for ever
     sender = watched.watch.sender
 
     def put(message: wire.Message) -> None:
@@ -88,17 +88,6 @@ VARIANTS: dict[str, Callable[[Fleet], Callable[[], None]]] = {
 }
 
 
-def _warm_up(fleet: Fleet, poll: Callable[[], None]) -> None:
-    """What goes on for ever is what counts: not the first time that Python runs a piece of code."""
-    for _ in range(WARM_ROUNDS):
-        keys = fleet.submit_stages(80)
-        fleet.finish(40)
-        poll()
-        fleet.finish(80)
-        fleet.release(keys)
-    fleet.beat()
-
-
 def _work(fleet: Fleet, n_tasks: int, poll: Callable[[], None]) -> None:
     for number in range(ROUNDS):
         keys = fleet.submit_stages(n_tasks // ROUNDS)
@@ -116,7 +105,6 @@ def _fork(fleet: Fleet, variant: str, n_tasks: int) -> int:
         status = 1
         try:
             poll = VARIANTS[variant](fleet)
-            _warm_up(fleet, poll)
             if n_tasks:
                 _work(fleet, n_tasks, poll)
             status = 0

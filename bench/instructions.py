@@ -38,8 +38,8 @@ def instructions(tiny: bool) -> Iterator[Row]:
         budget=budget,
         peers=more,
         how=f"instructions (callgrind) of update_graph and state machine, no comms, over {bare:,} of a bare scheduler: "
-        f"{n_tasks} tiny tasks on 10 fake workers; ours with one poll, its message encoded and compressed, after ten "
-        "others, as all run a little before. `bare again` is the noise.",
+        f"{n_tasks} tiny tasks on 10 fake workers; ours with one poll, its message encoded and compressed. "
+        "`bare again` is the noise.",
     )
     yield Row(
         name=f"{name}/row-per-task",
