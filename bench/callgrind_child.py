@@ -67,7 +67,6 @@ def _plugin(make: Callable[[Any], SchedulerPlugin]) -> Callable[[Fleet], Callabl
 
 def _watch(fleet: Fleet, *, tasks: bool = False) -> Callable[[], None]:
     watched = Watched(fleet, tasks=tasks)
-    watched.take()  # the first poll of a cluster's life reads who it is; what counts is what goes on for ever
     sender = watched.watch.sender
 
     def put(message: wire.Message) -> None:
@@ -75,6 +74,8 @@ def _watch(fleet: Fleet, *, tasks: bool = False) -> Callable[[], None]:
         sender._pack(message)
 
     sender.put = put
+    # The first poll of a cluster's life reads who it is, and packing its message makes what is made once.
+    watched.watch.poll()
     return watched.watch.poll
 
 

@@ -11,7 +11,7 @@ import pytest
 from bench.catalog import BENCHES
 from bench.rows import Budget, Row
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 # callgrind takes a minute to start Python alone, and clusters of real processes take their time.
 QUICK = sorted(BENCHES.keys() - {"instructions", "hosts"})
 
