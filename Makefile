@@ -11,6 +11,9 @@ READY := .venv/.ready
 CDK := .venv/cdk/node_modules/.bin/cdk
 EMULATOR := .venv/emulator/bin/ministack
 CHROMIUM := /usr/bin/chromium
+# Whole files, in their order, to a process for each core: each makes what a run shares once. One that dies (as with a
+# test that hangs) ends the run; were it replaced, its test would come again, and for ever.
+PARALLEL := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 help: ## List these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -45,10 +48,10 @@ demo: venv ## Run a small real cluster and show it on http://127.0.0.1:8790 (Ctr
 	$(BIN)/daskscope demo --data .demo $(DEMO)
 
 test: venv $(CHROMIUM) $(CDK) $(EMULATOR) ## Run the tests, but for the long ones; TESTS=path narrows
-	$(BIN)/python -m pytest -m "not long" $(TESTS)
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long" $(TESTS)
 
 test-all: venv $(CHROMIUM) $(CDK) $(EMULATOR) ## Run every test
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest $(PARALLEL) $(TESTS)
 
 check: venv ## Format, lint, types, who may import whom
 	$(BIN)/ruff format --check .
