@@ -22,7 +22,7 @@ from daskscope.agent.texts import told
 from daskscope.collect.failures import Failure
 from daskscope.collect.groups import GroupReader
 from daskscope.collect.memory import LongMemory
-from daskscope.collect.payloads import exception_type
+from daskscope.collect.payloads import as_key, exception_type, is_plain_key
 
 if TYPE_CHECKING:
     from distributed import Scheduler
@@ -37,6 +37,7 @@ MAX_TEXT = 10_000
 cut."""
 MAX_WORKERS = 10
 NO_TEXT = "Exception: Dask kept no text of this failure"
+OBJECT_KEY = "its text shows the task's key, which is an object of the user's"
 
 _MADE_BY_SCHEDULER = (b"KilledWorker", b"NoValidWorkerError", b"NoWorkerError")
 
@@ -142,6 +143,10 @@ class ExceptionReader:
             return NO_TEXT, NO_TEXT
         # Of 10,000 tasks that one worker took along, one is opened: that takes 20 us.
         kind = tuple(name in pickled for name in _MADE_BY_SCHEDULER)
+        if not is_plain_key(erred.key):  # to open it would make the user's object, and its text has the object's `repr`
+            name = next((name for name, is_it in zip(_MADE_BY_SCHEDULER, kind, strict=True) if is_it), b"Exception")
+            text = f"{name.decode()}: {OBJECT_KEY}"
+            return text, text
         place = (prefix, group, frozenset(erred.erred_on), kind) if any(kind) else erred.key
         if place not in self._reasons:
             error = pickle.loads(pickled)  # noqa: S301  # made by this very process
@@ -159,7 +164,7 @@ def _of_task(
         type=exception_type(text),
         text=_cut(text),
         traceback=_cut(erred.traceback_text),
-        key=_cut(str(erred.key)),
+        key=as_key(erred.key),
         prefix=prefix,
         group=group,
         first_ms=at_ms,

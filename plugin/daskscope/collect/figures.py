@@ -13,6 +13,7 @@ from typing import Any
 from distributed.scheduler import TaskGroup
 
 from daskscope import wire
+from daskscope.collect.payloads import as_key
 
 MAX_TYPES = 20
 """Type names per group; a group rarely has more than one."""
@@ -72,7 +73,8 @@ def table(told: Sequence[Told]) -> wire.Groups:
     spent_us = [each.action_us for each in tracked]
     return wire.Groups(
         no=[each.no for each in tracked],
-        name=[*map(str, names)],  # the first part of a key, whatever type a user gave it
+        # The first part of a key, whatever a user took for one.
+        name=[name if type(name) is str else as_key(name) for name in names],
         prefix=[*prefixes],
         computation=[each.computation for each in tracked],
         span=[*spans],

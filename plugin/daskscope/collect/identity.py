@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import platform
 import socket
 import sys
@@ -15,6 +16,11 @@ from daskscope.settings import Settings
 
 if TYPE_CHECKING:
     from distributed import Scheduler
+
+try:
+    import pwd
+except ModuleNotFoundError:  # Windows
+    pwd = None
 
 PACKAGES = ("dask", "distributed", "msgpack", "cloudpickle", "tornado", "toolz", "numpy", "pandas", "pyarrow", "lz4")
 """Those that `distributed.versions` compares between scheduler and workers, and what dataframes stand on.
@@ -51,9 +57,10 @@ def read_identity(scheduler: Scheduler, settings: Settings) -> wire.Identity:
 
 
 def _user() -> str:
+    """As the system's list of users has it, which no environment variable changes."""
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user without a name
+        return getpass.getuser() if pwd is None else pwd.getpwuid(os.getuid()).pw_name
+    except (KeyError, OSError, ImportError):  # a container's user without a name
         return "unknown"
 
 

@@ -91,12 +91,13 @@ def as_text(value: object) -> str:
 
 def as_key(key: object) -> str:
     """A task's key as Dask writes it: a text, or a tuple's; of what is none, the type's name."""
-    return _cut(str(key) if _is_key(key) else as_text(key))
+    return _cut(str(key) if is_plain_key(key) else as_text(key))
 
 
-def _is_key(value: object) -> bool:
+def is_plain_key(value: object) -> bool:
+    """Whether a key is of texts and numbers alone, whose `str` and `repr` are Python's own."""
     if type(value) is tuple:
-        return all(map(_is_key, cast("tuple[object, ...]", value)))
+        return all(map(is_plain_key, cast("tuple[object, ...]", value)))
     return type(value) in (str, bytes, int, float)
 
 
