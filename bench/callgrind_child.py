@@ -65,13 +65,15 @@ def _plugin(make: Callable[[Any], SchedulerPlugin]) -> Callable[[Fleet], Callabl
     return install
 
 
-def _watch(fleet: Fleet, *, tasks: bool = False) -> Callable[[], None]:
+def _watch(fleet: Fleet, *, tasks: bool = False, packs: bool = True) -> Callable[[], None]:
+    """`packs`: with what the sender's thread does to a message."""
     watched = Watched(fleet, tasks=tasks)
     sender = watched.watch.sender
 
     def put(message: wire.Message) -> None:
-        """Encode and compress here, so that they are counted too."""
-        sender._pack(message)
+        """Mask, encode and compress here, so that they are counted too."""
+        if packs:
+            sender._pack(message)
 
     sender.put = put
     # The first poll of a cluster's life reads who it is, and packing its message makes what is made once.
@@ -83,6 +85,7 @@ VARIANTS: dict[str, Callable[[Fleet], Callable[[], None]]] = {
     "bare": _bare,
     "bare again": _bare,
     "watched": _watch,
+    "of it on the event loop": partial(_watch, packs=False),
     "watched, a row per task": partial(_watch, tasks=True),
     "plugin that overrides nothing": _plugin(lambda _: Idle()),
     "counting hook": _plugin(Counting),

@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.rows import Budget, Row, progress
 
 TASKS = "watched, a row per task"
-VARIANTS = ("bare", "bare again", "watched", TASKS, "plugin that overrides nothing", "counting hook")
+VARIANTS = ("bare", "bare again", "watched", "of it on the event loop", TASKS, "plugin that overrides nothing", "counting hook")
 
 
 def instructions(tiny: bool) -> Iterator[Row]:
@@ -38,7 +38,7 @@ def instructions(tiny: bool) -> Iterator[Row]:
         budget=budget,
         peers=more,
         how=f"instructions (callgrind) of update_graph and state machine, no comms, over {bare:,} of a bare scheduler: "
-        f"{n_tasks} tiny tasks on 10 fake workers; ours with one poll, its message encoded and compressed. "
+        f"{n_tasks} tiny tasks on 10 fake workers; ours with one poll, its message masked, encoded and compressed. "
         "`bare again` is the noise.",
     )
     yield Row(

@@ -130,8 +130,11 @@ def _ask_dask_for_code() -> None:
         import dask.config
     except ModuleNotFoundError:
         return
-    key, allowed = "distributed.diagnostics.computations.nframes", "daskscope.analytics.computation.code.transmit"
-    if dask.config.get(allowed, True) is False:
+    key, ours = "distributed.diagnostics.computations.nframes", "daskscope.analytics."
+    # A value that is neither is an error later, and nothing is sent.
+    if dask.config.get(ours + "disabled", False) is not False:
+        return
+    if dask.config.get(ours + "computation.code.transmit", True) is not True:
         return
     if not dask.config.get(key, 0) and dask.config.get(key, None, config=dask.config.collect()) is None:
         dask.config.set({key: 2})

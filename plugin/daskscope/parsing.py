@@ -19,6 +19,8 @@ from daskscope.privacy import own
 
 LEVELS: dict[str, int | None] = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50, "off": None}
 """Words for the least level of log lines, and the numbers that `logging` has for them."""
+NOT_SHOWN = "(not shown)"
+"""Stands in an error for a value that may be a secret, or hold one."""
 
 
 def default_data() -> Path:
@@ -33,14 +35,16 @@ def url(key: str, value: Any) -> str | None:
         return None
     try:
         parts = urlsplit(value)
-        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not parts.query
-        good = good and "@" not in parts.netloc  # a password there would stand in every link
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        # What stands in these would stand in every link.
+        good = good and "@" not in parts.netloc and not parts.query and not parts.fragment
+        good = good and value.isprintable() and " " not in value  # line breaks are left out of `parts`
     except (ValueError, TypeError, AttributeError):  # AttributeError: a number; ValueError: a port that is none
         good = False
     if not good:
         raise SettingsError(
             f"daskscope.{key}",
-            "(not shown)" if "@" in str(value) else value,
+            NOT_SHOWN,  # there may be a password anywhere in it
             "http://HOST:PORT, https://HOST, or null to look for a server here",
         )
     return value.rstrip("/")
@@ -50,7 +54,7 @@ def token(key: str, value: Any) -> str | None:
     if value is None or (isinstance(value, str) and re.fullmatch(r"[!-~]+", value)):
         return value
     # Its value is not for a traceback; a line break at its end would show it in the HTTP client's error, too.
-    raise SettingsError(f"daskscope.{key}", "(not shown)", "a token without spaces or line breaks, or null")
+    raise SettingsError(f"daskscope.{key}", NOT_SHOWN, "a token without spaces or line breaks, or null")
 
 
 def text(key: str, value: Any) -> str | None:

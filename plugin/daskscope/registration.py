@@ -152,7 +152,7 @@ def resolved(settings: Settings, client: Client) -> Settings:
     """Settings as the scheduler needs them: a server and the token for schedulers, or neither."""
     found = find_server(settings)
     if found is None:
-        return _named(settings, client)
+        return _named(without_tokens(settings), client)
     if is_loopback(found.url) and not _is_here(_address(client)):
         logger.warning(
             "daskscope: the server %s is on this machine, where the scheduler at %s cannot reach it: start "
@@ -166,6 +166,11 @@ def resolved(settings: Settings, client: Client) -> Settings:
 def _shipped(settings: Settings, found: Server) -> Settings:
     """With the one token that goes along to a scheduler, and no other."""
     return replace(settings, server=found.url, token=found.ingest_token, ingest_token=None)
+
+
+def without_tokens(settings: Settings) -> Settings:
+    """For a scheduler that has nobody to show one to."""
+    return replace(settings, token=None, ingest_token=None)
 
 
 def _named(settings: Settings, client: Client) -> Settings:

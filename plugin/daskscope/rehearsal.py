@@ -1,7 +1,8 @@
 """`preview()`: what leaves a cluster next, made by the scheduler on the way that every message takes.
 
 A scheduler that is watched makes its next message, sends it as ever, and hands the same bytes back. One that is not
-gets a watch that is never started: it listens to nothing, calls no worker, and has nowhere to send to.
+gets a watch that is never started: it listens to nothing, calls no worker, and has nowhere to send to. So it needs no
+token, and is sent none.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from daskscope.compression import Encoding
 from daskscope.errors import DaskscopeError
 from daskscope.outcome import Outcome
 from daskscope.payload import Preview
-from daskscope.registration import current_client, needs_daskscope, resolved
+from daskscope.registration import current_client, needs_daskscope, resolved, without_tokens
 from daskscope.settings import Settings
 from daskscope.watch import EXTENSION, Watch
 
@@ -46,7 +47,7 @@ async def _preview(client: Client, settings: Settings) -> Preview:
     settings = settings if settings.disabled else resolved(settings, client)
     ask: Any = client.run_on_scheduler
     with needs_daskscope(client):
-        told: dict[str, Any] = await ask(make_on_scheduler, settings)
+        told: dict[str, Any] = await ask(make_on_scheduler, without_tokens(settings))
     return Preview(**told)
 
 

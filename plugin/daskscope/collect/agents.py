@@ -20,7 +20,7 @@ from daskscope.collect.calls import MAX_REASON, Calls
 from daskscope.collect.mailbox import Mailbox
 from daskscope.collect.nannies import Nannies
 from daskscope.collect.parcels import Parcels
-from daskscope.collect.payloads import as_text
+from daskscope.collect.payloads import as_json, as_text
 from daskscope.collect.roster import Presence
 from daskscope.settings import Settings
 
@@ -183,4 +183,5 @@ def _refusal(answer: Mapping[str, Any]) -> str:
     """Why no plugin could be put there, in few words; empty if it was."""
     if answer.get("status") == "OK":
         return ""
-    return str(answer.get("text") or answer.get("exception_text") or answer)[:MAX_REASON]
+    text = answer.get("text") or answer.get("exception_text")
+    return (as_text(text) if text else as_json(answer))[:MAX_REASON]
