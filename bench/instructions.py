@@ -14,7 +14,15 @@ from pathlib import Path
 from bench.rows import Budget, Row, progress
 
 TASKS = "watched, a row per task"
-VARIANTS = ("bare", "bare again", "watched", "of it on the event loop", TASKS, "plugin that overrides nothing", "counting hook")
+VARIANTS = (
+    "bare",
+    "bare again",
+    "watched",
+    "of it on the event loop",
+    TASKS,
+    "plugin that overrides nothing",
+    "counting hook",
+)
 
 
 def instructions(tiny: bool) -> Iterator[Row]:

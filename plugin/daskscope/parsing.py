@@ -138,17 +138,17 @@ def words(key: str, value: Any) -> tuple[str, ...]:
 
 
 def patterns(key: str, value: Any) -> tuple[str, ...]:
+    """Of one that cannot be used, its number is told: a pattern may be a secret that somebody wants masked."""
     items: list[Any] = list(value) if isinstance(value, (list, tuple)) else [None]
-    allowed = "a list of regular expressions that match some text, never an empty one"
-    try:
-        good = all(isinstance(item, str) and not re.compile(item).match("") for item in items)
-        for item in items if good else ():
+    for n, item in enumerate(items, 1):
+        try:
+            if not isinstance(item, str) or re.compile(item).match(""):
+                raise ValueError("it is no text, or matches an empty one")
             own.check(item)
-    except (re.error, ValueError) as error:
-        raise SettingsError(f"daskscope.{key}", value, f"{allowed} ({error})") from error
-    if good:
-        return tuple(items)
-    raise SettingsError(f"daskscope.{key}", value, allowed)
+        except (re.error, ValueError) as error:
+            allowed = f"a list of regular expressions that match some text, never an empty one (number {n}: {error})"
+            raise SettingsError(f"daskscope.{key}", NOT_SHOWN, allowed) from None
+    return tuple(items)
 
 
 def percent(key: str, value: Any) -> float | None:
