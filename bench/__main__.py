@@ -6,12 +6,10 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import click
 
 from bench.catalog import BENCHES
-from bench.page import fill
 from bench.rows import Row, progress, text
 
 
@@ -19,13 +17,8 @@ from bench.rows import Row, progress, text
 @click.argument("names", nargs=-1, metavar="[NAME ...]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of a table.")
 @click.option("--list", "show_list", is_flag=True, help="What can be measured.")
-@click.option(
-    "--page",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Write the rows into this page, between its marks.",
-)
 @click.option("--tiny", is_flag=True, help="Sizes that show only that it runs; no budget is judged.")
-def main(names: tuple[str, ...], as_json: bool, show_list: bool, page: Path | None, tiny: bool) -> None:
+def main(names: tuple[str, ...], as_json: bool, show_list: bool, tiny: bool) -> None:
     """Measure what NAMEs stand for, or everything, and print a row a figure."""
     if show_list:
         width = max(map(len, BENCHES))
@@ -37,9 +30,7 @@ def main(names: tuple[str, ...], as_json: bool, show_list: bool, page: Path | No
         raise click.UsageError(f"No benchmark {', '.join(unknown)}; there are: {', '.join(BENCHES)}.")
     _quieten()
     rows = _measure(names or tuple(BENCHES), tiny)
-    if page is not None:
-        fill(page, rows)
-    elif as_json:
+    if as_json:
         for row in rows:
             click.echo(json.dumps(row.to_json()))
     else:

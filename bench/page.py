@@ -1,15 +1,29 @@
-"""Rows as a table of a page, so that nobody copies figures by hand."""
+"""Rows as a table of a page, so that nobody copies figures by hand.
+
+`python -m bench --json NAME ... > ROWS`, as often as it takes; then `python -m bench.page PAGE ROWS ...`.
+"""
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
-from bench.rows import Row, text
+import click
+
+from bench.rows import Row, from_json, text
 
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
+
+
+@click.command()
+@click.argument("page", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("rows", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+def main(page: Path, rows: tuple[Path, ...]) -> None:
+    """Write what stands in ROWS into PAGE, between its marks."""
+    fill(page, [from_json(json.loads(line)) for file in rows for line in file.read_text().splitlines()])
 
 
 def fill(page: Path, rows: Iterable[Row]) -> None:
@@ -38,3 +52,7 @@ def _table(rows: Iterable[Row]) -> str:
         peers = "; ".join(f"{name}: {text(value)}" for name, value in row.peers.items())
         lines.append(f"| `{row.name}` | {value} | {budget} | {peers} | {row.how} |")
     return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m bench.page")

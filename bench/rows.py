@@ -53,6 +53,20 @@ class Row:
         }
 
 
+def from_json(told: Mapping[str, Any]) -> Row:
+    """The row that `to_json` told."""
+    budget = [Budget(direction, limit) for direction, limit in (told["budget"] or {}).items()]
+    return Row(
+        name=told["name"],
+        value=told["value"],
+        unit=told["unit"],
+        budget=budget[0] if budget else None,
+        peers=told["peers"],
+        how=told["how"],
+        judged=told["held"] is not None,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """Measurements of one subject. `measure(tiny)` yields its rows; tiny: at sizes that only show that it runs."""

@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import dask.config
 
 from daskscope.discovery import Server, file_of, find_server
+from daskscope.display import HIDDEN, Display
 from daskscope.errors import SettingsError
 from daskscope.options import OPTIONS, Option
-from daskscope.parsing import patterns, token, url
-from daskscope.privacy.scrubber import Scrubber
-from daskscope.privacy.values import MASK
 from daskscope.records import Records
-from daskscope.settings import KEYS, TOKENS, Settings, configured, flat, no_option, restored
+from daskscope.settings import KEYS, Settings, configured, flat, no_option
 
 DEFAULT, PROCESS, IMPORT = "default", "set in this process", "set when daskscope is imported"
-HIDDEN = "(set)"
-"""Stands for a token, and for what may be one, or have a password in it: an address that is none, and the value of a
-key that is no option."""
 COLUMNS = ("key", "value", "source", "problem")
 
 NFRAMES, IDLE_TIMEOUT = "distributed.diagnostics.computations.nframes", "distributed.scheduler.idle-timeout"
@@ -53,14 +48,15 @@ def config() -> Records:
     option.
 
     Rows have `key`, `value`, `source`, `problem` (why the value cannot be used), `environment` (the variable that sets
-    it) and `meaning`. Tokens, and an address that cannot be used, show as `(set)`; of patterns their number is shown; what
-    looks like a secret elsewhere is masked. Raises SettingsError if what stands under `daskscope` is no mapping.
+    it) and `meaning`. Tokens, and an address that cannot be used, show as `(set)`; of patterns their number is
+    shown; what looks like a secret elsewhere is masked. Raises SettingsError if what stands under `daskscope` is no
+    mapping.
     """
     in_force = {f"daskscope.{key}": value for key, value in configured().items()}
     in_force |= {key: value for key in DASKS_OWN if (value := dask.config.get(key, None)) is not None}
     layers = [*(Layer(DEFAULT, _values(tree)) for tree in dask.config.defaults), *_files(), *_environment()]
-    scrubber = _scrubber(in_force)
-    rows = [_of_option(option, in_force, layers, scrubber) for option in OPTIONS]
+    display = Display(in_force)
+    rows = [_of_option(option, in_force, layers, display) for option in OPTIONS]
     rows += [_row(key, in_force.get(key), _source(key, in_force, layers), meaning=DASKS_OWN[key]) for key in DASKS_OWN]
     strangers = [key for key in configured() if key not in KEYS]
     for key in strangers:
@@ -133,7 +129,7 @@ def _source(key: str, in_force: Mapping[str, Any], layers: list[Layer]) -> str:
     return IMPORT if by_us else PROCESS
 
 
-def _of_option(option: Option, in_force: Mapping[str, Any], layers: list[Layer], scrubber: Scrubber) -> dict[str, Any]:
+def _of_option(option: Option, in_force: Mapping[str, Any], layers: list[Layer], display: Display) -> dict[str, Any]:
     key = f"daskscope.{option.key}"
     value, problem = in_force.get(key, option.default), ""
     try:
@@ -141,35 +137,8 @@ def _of_option(option: Option, in_force: Mapping[str, Any], layers: list[Layer],
         value = used if value is None else value  # what null stands for: a folder
     except SettingsError as error:
         problem = f"allowed: {error.allowed}"
-    if value is not None and (option.parse is token or (option.parse is url and problem)):
-        value = HIDDEN
-    elif value and option.parse is patterns:
-        value = HIDDEN if problem else f"({len(value)} set)"
-    return _row(
-        key, _shown(value, scrubber), _source(key, in_force, layers), problem, option.environment, option.meaning
-    )
-
-
-def _scrubber(in_force: Mapping[str, Any]) -> Scrubber:
-    """One that knows the tokens that are set, whether or not scrubbing is: what is shown here is shown around."""
-    said = {option.field: in_force.get(f"daskscope.{option.key}") for option in OPTIONS if option.field in TOKENS}
-    tokens = {name: value for name, value in said.items() if isinstance(value, str)}
-    return Scrubber(replace(restored({}), **tokens))
-
-
-def _shown(value: Any, scrubber: Scrubber) -> Any:
-    """A value with secrets masked; of what no configuration file can say, the type's name."""
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, str):
-        return scrubber.text(value)
-    if isinstance(value, Mapping):
-        pairs = cast("Mapping[Any, Any]", value).items()
-        return {_shown(name, scrubber): MASK if isinstance(name, str) and scrubber.hides(name) else
-                _shown(item, scrubber) for name, item in pairs}  # fmt: skip
-    if isinstance(value, (list, tuple)):
-        return [_shown(item, scrubber) for item in cast("list[Any]", value)]
-    return f"<{type(value).__qualname__}>"
+    shown = display.of(option, value, is_usable=not problem)
+    return _row(key, shown, _source(key, in_force, layers), problem, option.environment, option.meaning)
 
 
 def _row(

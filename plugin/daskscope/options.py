@@ -234,7 +234,7 @@ OPTIONS = (
         "scrub_patterns",
         [],
         "",
-        "Regular expressions; what they match is masked, too.",
+        "Regular expressions, tried on pieces of 128 characters of a line; what they match is masked, too.",
         parsing.patterns,
     ),
     Option(

@@ -144,7 +144,7 @@ def patterns(key: str, value: Any) -> tuple[str, ...]:
         try:
             if not isinstance(item, str) or re.compile(item).match(""):
                 raise ValueError("it is no text, or matches an empty one")
-            own.check(item)
+            own.check(*items[:n])
         except (re.error, ValueError) as error:
             allowed = f"a list of regular expressions that match some text, never an empty one (number {n}: {error})"
             raise SettingsError(f"daskscope.{key}", NOT_SHOWN, allowed) from None

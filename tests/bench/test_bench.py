@@ -2,14 +2,17 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from bench.catalog import BENCHES
-from bench.rows import Budget, Row
+from bench.page import main as fill_page
+from bench.rows import Budget, Row, from_json
 
 ROOT = Path(__file__).parents[2]
 # callgrind takes a minute to start Python alone, and clusters of real processes take their time.
@@ -63,15 +66,32 @@ def test_hosts_are_measured() -> None:
 
 
 def test_rows_go_into_a_page_between_its_marks(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
+    page, kept = tmp_path / "page.md", tmp_path / "rows.jsonl"
     page.write_text("before\n<!-- measured -->\nold\n<!-- end -->\nafter\n")
-    done = bench("--tiny", "--page", str(page), "message-bytes")
-    assert done.returncode == 0, done.stderr
+    missed = Row(name="poll", value=1.5, unit="ms", budget=Budget("at most", 1), peers={"other": 2.0}, how="By hand.")
+    kept.write_text(json.dumps(missed.to_json()) + "\n")
+    done = CliRunner().invoke(fill_page, [str(page), str(kept)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
     text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("\nafter\n")
     assert "old" not in text
-    assert "| `message-bytes/2-workers/zstd` | " in text
+    assert "| `poll` | 1.5 ms | at most 1 (missed) | other: 2 | By hand. |" in text
+
+
+@pytest.mark.parametrize("value", [1.5, 0.5, None])
+def test_a_row_is_the_same_after_json(value: float | None) -> None:
+    row = Row(name="poll", value=value, unit="ms", budget=Budget("at most", 1), peers={"other": 2.0}, how="By hand.")
+    again = from_json(row.to_json())
+    assert again.to_json() == row.to_json()
+
+
+def test_the_page_of_overhead_has_a_row_of_each_bench_that_it_names() -> None:
+    page = (ROOT / "docs" / "overhead.md").read_text()
+    named = re.search(r'BENCH="--json ([a-z -]+)"', page)
+    assert named is not None
+    rows = set(re.findall(r"^\| `([a-z-]+)", page, re.MULTILINE))
+    assert rows == set(named[1].split())
 
 
 def test_table_has_a_line_a_row_under_its_heads() -> None:

@@ -50,12 +50,20 @@ def test_distributed_imported_first_makes_no_difference() -> None:
     assert _fresh_python(code).split() == ["2"]
 
 
-def test_where_no_code_may_leave_dask_is_not_asked_for_any() -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"DASK_DASKSCOPE__ANALYTICS__COMPUTATION__CODE__TRANSMIT": "False"},
+        {"DASK_DASKSCOPE__ANALYTICS__DISABLED": "True"},
+        {"DASK_DASKSCOPE__ANALYTICS__DISABLED": "yes"},  # an error at register()
+    ],
+)
+def test_where_no_code_may_leave_dask_is_not_asked_for_any(said: dict[str, str]) -> None:
     code = (
         "import daskscope, distributed, dask.config;"
         "print(dask.config.get('distributed.diagnostics.computations.nframes'))"
     )
-    assert _fresh_python(code, DASK_DASKSCOPE__ANALYTICS__COMPUTATION__CODE__TRANSMIT="False").split() == ["0"]
+    assert _fresh_python(code, **said).split() == ["0"]
 
 
 @pytest.mark.parametrize("frames", ["5", "0"])

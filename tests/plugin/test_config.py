@@ -13,8 +13,9 @@ import dask.config
 import pytest
 
 import daskscope
-from daskscope.configuration import DEFAULT, HIDDEN, IMPORT, NFRAMES, PROCESS, destination
+from daskscope.configuration import DEFAULT, IMPORT, NFRAMES, PROCESS, destination
 from daskscope.discovery import rendezvous
+from daskscope.display import HIDDEN
 from daskscope.errors import SettingsError
 from daskscope.options import OPTIONS
 from daskscope.settings import load
@@ -104,8 +105,58 @@ def test_tokens_and_passwords_are_not_shown(key: str) -> None:
         assert row(f"daskscope.{key}")["value"] == HIDDEN
     with dask.config.set({"daskscope.server": "https://ann:dst_secret@h:1"}):
         told += json.dumps(daskscope.config())
-        assert row("daskscope.server")["value"] == f"https://{HIDDEN}@h:1"
     assert "dst_secret" not in told
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "https://ann:dst_secret@h:1", "http://ann:dst/secret@h:1", "http://ann:dst@secret@h", "ann:secret@h:8790",
+        "https://h/?token=secret", "https://h/#secret", "https://ann:secret", "http:\\\\ann:secret@h",
+        ["http://ann:secret@h"], "http://h/\nsecret",
+    ],
+)  # fmt: skip
+def test_an_address_that_is_none_is_shown_nowhere(server: Any) -> None:
+    with dask.config.set({"daskscope.server": server}):
+        with pytest.raises(
+            SettingsError, match=r"daskscope\.server is '\(not shown\)'; allowed: http://HOST"
+        ) as caught:
+            load()
+        rows = [each for each in daskscope.config() if each["key"].startswith("daskscope.server")]
+    assert {each["value"] for each in rows} == {HIDDEN}
+    shown = [caught.value, repr(caught.value), vars(caught.value), caught.value.__context__]
+    assert "secret" not in "".join(map(str, [*shown, *(each["value"] for each in rows)]))
+
+
+def test_an_address_that_can_be_used_is_shown() -> None:
+    with dask.config.set({"daskscope.server": "https://h:1/below"}):
+        assert said("server") == ("https://h:1/below", PROCESS)
+
+
+@pytest.mark.parametrize("scrubs", [True, False])
+def test_other_values_are_shown_without_what_looks_like_a_secret(scrubs: bool) -> None:
+    url = "postgresql://ada:hunter2@db"
+    ours = {"token": "dst_secret", "name": "by dst_secret", "account": "dst_secret", "data": f"/home/{url}",
+            "tags": {"team": "x", "n": 3, "password": "hunter2", "dsn": url},
+            "analytics.events.allow": ["plain", url], "analytics.scrub.secrets": scrubs}  # fmt: skip
+    with dask.config.set({f"daskscope.{key}": value for key, value in ours.items()}):
+        told = json.dumps(daskscope.config())
+        assert said("tags")[0] == {"team": "x", "n": 3, "password": "[secret]", "dsn": "postgresql://ada:[secret]@db"}
+        assert said("name")[0] == "by [secret]"
+        assert said("analytics.events.allow")[0] == ["plain", "postgresql://ada:[secret]@db"]
+    assert "hunter2" not in told
+    assert "dst_secret" not in told
+
+
+def test_of_patterns_the_number_is_shown_and_which_cannot_be_used() -> None:
+    with dask.config.set({"daskscope.analytics.scrub.patterns": ["hunter2", "MRN"]}):
+        assert said("analytics.scrub.patterns") == ("(2 set)", PROCESS)
+    with dask.config.set({"daskscope.analytics.scrub.patterns": ["MRN", "hunter2("]}):
+        found = row("daskscope.analytics.scrub.patterns")
+        with pytest.raises(SettingsError, match=r"\(number 2: missing \), unterminated") as caught:
+            load()
+    assert found["value"] == HIDDEN
+    assert "hunter2" not in str(caught.value) + json.dumps(found)
 
 
 def test_what_cannot_be_used_says_what_would_do_and_a_token_is_not_shown_there_either() -> None:

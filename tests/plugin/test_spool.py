@@ -8,7 +8,7 @@ import pytest
 from daskscope import testing, wire
 from daskscope.compression import SAMPLED, Encoding, compress
 from daskscope.outcome import Outcome
-from daskscope.spool import Spool, folder
+from daskscope.spool import RECOUNT, Spool, folder
 from tests.plugin.rig import spooled
 
 
@@ -74,3 +74,47 @@ def test_a_write_that_broke_off_leaves_no_message_and_heals(tmp_path: Path) -> N
 def test_what_was_set_aside_takes_no_room(tmp_path: Path) -> None:
     (tmp_path / "c-b-0.zst.bad").write_bytes(b"x" * 100)
     assert Spool(tmp_path, max_bytes=10).deliver("c-b-1", b"12345", "zstd").verdict == "kept"
+
+
+class Counting(Spool):
+    """Knows how often its folder was looked through."""
+
+    n_looks = 0
+
+    def _size(self) -> int:
+        self.n_looks += 1
+        return super()._size()
+
+
+@pytest.mark.parametrize("max_bytes", [1 << 20, 10], ids=["with room", "full"])
+def test_the_folder_is_not_looked_through_for_each_message(tmp_path: Path, max_bytes: int) -> None:
+    (tmp_path / "c-a-0.zst.msg").write_bytes(b"123456")
+    spool = Counting(tmp_path, max_bytes)
+    verdicts = {spool.deliver(f"c-b-{n}", b"12345", "zstd").verdict for n in range(2 * RECOUNT)}
+    assert verdicts == {"kept" if max_bytes > 10 else "refused"}
+    assert spool.n_looks == 2
+
+
+def test_what_others_write_is_found_soon_where_it_is_nearly_full(tmp_path: Path) -> None:
+    spool = Counting(tmp_path, 1_000)
+    (tmp_path / "c-a-0.zst.msg").write_bytes(bytes(950))
+    assert spool.deliver("c-b-0", b"1", "zstd").verdict == "kept"
+    (tmp_path / "c-a-1.zst.msg").write_bytes(bytes(950))
+    verdicts = [spool.deliver(f"c-b-{n}", b"1", "zstd").verdict for n in range(1, RECOUNT // 10 + 1)]
+    assert verdicts[-1] == "refused"
+
+
+def test_room_that_a_server_made_is_found(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, max_bytes=10)
+    assert spool.deliver("c-b-0", bytes(10), "zstd").verdict == "kept"
+    (tmp_path / "c-b-0.zst.msg").unlink()
+    verdicts = [spool.deliver(f"c-b-{n}", b"1", "zstd").verdict for n in range(1, RECOUNT // 10 + 1)]
+    assert verdicts[-1] == "kept"
+
+
+def test_a_folder_that_went_is_made_again(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    assert spool.deliver("c-b-0", b"1", "zstd").verdict == "kept"
+    (tmp_path / "spool" / "c-b-0.zst.msg").unlink()
+    (tmp_path / "spool").rmdir()
+    assert spool.deliver("c-b-1", b"1", "zstd").verdict == "kept"

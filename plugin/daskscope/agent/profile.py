@@ -225,4 +225,12 @@ def frame_text(file: str, line: int, function: str) -> str:
             # Asked here and now: what a module has at its top would come along from the scheduler's machine.
             own_home = os.path.expanduser("~").replace("\\", "/") + "/"  # noqa: PTH111  # a Path has no such slash
             path = "/".join(_HOME.sub("", path.removeprefix(own_home), count=1).split("/")[-2:])
-    return f"{function[-MAX_TEXT:]} ({path[-MAX_TEXT:]}:{line})"
+    return f"{_end(function, '.')} ({_end(path, '/')}:{line})"
+
+
+def _end(text: str, between: str) -> str:
+    """The last whole parts, up to MAX_TEXT characters: half a part may be half a secret, which nobody would know."""
+    if len(text) <= MAX_TEXT:
+        return text
+    _, _, kept = text[-MAX_TEXT:].partition(between)
+    return f"{OMITTED}{between}{kept}" if kept else OMITTED

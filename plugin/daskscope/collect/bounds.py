@@ -12,8 +12,9 @@ MAX_WORKER_NAME = 100
 
 
 def worker_name(value: object) -> str:
-    """A worker's name as a text, cut where it is long: Dask takes any value for one."""
-    return as_text(value)[:MAX_WORKER_NAME]
+    """A worker's name as a text, cut where it is long, with a mark: Dask takes any value for one."""
+    text = as_text(value)
+    return text if len(text) <= MAX_WORKER_NAME else f"{text[: MAX_WORKER_NAME - 3]}..."
 
 
 def whole(value: object, most: int) -> int:

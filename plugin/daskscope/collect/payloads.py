@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 T = TypeVar("T")
 
 MAX_DETAIL = 4_096
-"""Characters of texts that are taken out of one payload, and then of its JSON; a longer one is cut and says so."""
+"""Characters of texts that are taken out of one payload, and of its JSON; a longer one is cut and says so."""
 MAX_NAME = 200
 """Characters of a name or a task's key."""
 MAX_ITEMS = 50
@@ -30,14 +30,12 @@ class _Room:
 
     n_items: int = MAX_ALL_ITEMS
     n_characters: int = MAX_DETAIL
-    n_cut: int = 0
-    """Characters of texts that were left out."""
 
     def text(self, text: str) -> str:
         kept = text[: self.n_characters]
         self.n_characters -= len(kept)
-        self.n_cut += len(text) - len(kept)
-        return kept
+        n_cut = len(text) - len(kept)
+        return f"{kept}... ({n_cut} more characters)" if n_cut else kept
 
     def items(self, items: Iterable[T]) -> Iterator[T]:
         for item in islice(items, min(MAX_ITEMS, self.n_items)):
@@ -48,11 +46,20 @@ class _Room:
 
 
 def as_json(value: object) -> str:
-    """JSON text of a payload, cut where it is long."""
-    room = _Room()
-    text = json.dumps(plain(value, room), ensure_ascii=False)
-    n_cut = room.n_cut + max(len(text) - MAX_DETAIL, 0)
-    return json.dumps({"cut_characters": n_cut, "start": text[:MAX_DETAIL]}, ensure_ascii=False) if n_cut else text
+    """JSON text of a payload. Where it is long, its texts and lists are cut and say by how much; it stays JSON, for
+    secrets are told by the names that they stand under."""
+    n_items, n_characters, n_rounds = MAX_ALL_ITEMS, MAX_DETAIL, 0
+    while n_characters > 0:
+        text = json.dumps(plain(value, _Room(n_items, n_characters)), ensure_ascii=False)
+        over = len(text) - MAX_DETAIL
+        if over <= 0:
+            return text
+        n_rounds += 1
+        if n_rounds <= 2 and over < n_characters // 2:  # marks and quotes take room, too
+            n_characters -= over
+        else:
+            n_items, n_characters = n_items // 2, n_characters // 2
+    return json.dumps(f"<{type(value).__qualname__[:MAX_NAME]}>")
 
 
 def plain(value: object, room: _Room, depth: int = 0) -> Any:

@@ -15,6 +15,7 @@ MAX_KNOWN = 4_096
 class Sign(Enum):
     """What a name says of its value."""
 
+    OWN = "a secret: the user says so"
     SECRET = "a secret, whatever it looks like"  # noqa: S105  # no secret, for once
     MAYBE = "a secret if it looks like one"
     HEADER = "a header that holds secrets up to its end"
@@ -27,8 +28,18 @@ _SECRETS = (
     "apikey", "privatekey", "accesskey", "accesskeyid", "accountkey", "storagekey", "sharedkey", "sharedaccesskey",
     "encryptionkey", "signingkey", "masterkey", "sshkey", "authkey", "hmackey", "fernetkey", "subscriptionkey",
     "functionkey", "servicekey", "appkey", "applicationkey", "consumerkey", "token", "jwt", "bearer", "csrf", "xsrf",
-    "sessionid", "sessid", "sessionkey", "tlskey",
+    "sessionid", "sessid", "sessionkey", "tlskey", "clientkey", "licensekey", "licencekey",
 )  # fmt: skip
+_PASSWORDS = re.compile(r"pass|pwd|pw\Z|psw|secret\Z|passphrase")
+_FIRST_PARTS = frozenset({"password", "passwd", "pwd", "pw", "passphrase", "token", "secret", "apikey"})
+"""Of a name that may be a secret's though another word ends it: `password_ada`."""
+_OTHERS_LAST = frozenset({
+    "url", "uri", "endpoint", "file", "path", "dir", "name", "names", "type", "id", "ids", "idx", "index", "count", "n",
+    "len", "length", "strength", "field", "fields", "label", "prompt", "policy", "reset", "hint", "pattern", "regex",
+    "format", "prefix", "suffix", "column", "col", "env", "var", "key", "version", "arn", "scope", "scopes", "manager",
+    "backend", "provider", "class", "cls", "at", "ttl", "timeout", "bytes", "size", "limit", "stop", "source", "date",
+})  # fmt: skip
+"""Words that say of such a name that it tells something about the secret, and not the secret."""
 _LAST_PARTS = frozenset({"pass", "pw", "psw", "pswd", "pat"})
 """Too short to be looked for in the middle of a word."""
 _MAYBE = ("auth", "session", "credential", "credentials", "cred", "creds", "cookies", "oauth", "signature", "secretid")
@@ -73,17 +84,29 @@ class Names:
             parts.pop()
         squashed = "".join(parts)
         if squashed.endswith(self._words or ("\0",)):
-            return Sign.SECRET
+            return Sign.OWN
         bare = _MODIFIERS.sub("", squashed) or squashed
         if _NOT.search("_".join(parts)):
             return None
         if squashed.endswith(_HEADERS):
             return Sign.HEADER
-        if squashed.endswith(_SECRETS) or bare.endswith(_SECRETS) or (parts and parts[-1] in _LAST_PARTS):
+        if squashed.endswith(_SECRETS) or bare.endswith(_SECRETS) or (
+            parts and parts[-1].rstrip("0123456789") in _LAST_PARTS
+        ):
+            return Sign.SECRET
+        if "azureaccountkey" in squashed:  # Spark names the account after it
             return Sign.SECRET
         if squashed in _LINKS or squashed.startswith(("xamz", "xgoog")):
             return Sign.LINK
-        return Sign.MAYBE if squashed.endswith(_MAYBE) else None
+        is_maybe = squashed.endswith(_MAYBE) or (
+            len(parts) > 1 and parts[0] in _FIRST_PARTS and parts[-1] not in _OTHERS_LAST
+        )
+        return Sign.MAYBE if is_maybe else None
+
+
+def is_passwords(name: str) -> bool:
+    """Whether people choose it themselves, so that it may be a plain word; a service's token never is."""
+    return _PASSWORDS.search(_ODD.sub("", name.lower()).rstrip("0123456789")) is not None
 
 
 def _first_part(word: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 from typing import Any
 
 from daskscope.privacy.values import MASK, replaced
@@ -18,18 +19,26 @@ WINDOW, STEP = 128, 64
 """A line is looked at in windows that overlap by half: a match of up to 64 characters is always seen whole, and one
 that reaches the end of its window goes on to the next blank."""
 MOST_CPU_S = 0.1
-MOST_WAYS = 16.0 * WINDOW**3
-"""In how many ways the engine may try a pattern at one place: three repeats without an end, and some choices."""
+MOST_STEPS = 1.25 * WINDOW**3
+"""Steps that the engine may take on one window, for all patterns together: some milliseconds, in which no other thread
+of the process runs. One pattern with two repeats without an end takes WINDOW**3."""
 
 _TO_BLANK = re.compile(r"\S*+")
 _MARKS = re.compile(re.escape(MASK))
 
 
-def check(pattern: str) -> None:
-    """Raises ValueError, with what to change, for a pattern that could take for ever on a window."""
+def check(*patterns: str) -> None:
+    """Raises ValueError, with what to change, for patterns that could take long on a window, all together."""
+    if sum(map(_steps, patterns)) > MOST_STEPS:
+        raise ValueError("two repeats without an end (*, +) in one pattern, one in each of some: write {0,9}")
+
+
+def _steps(pattern: str) -> float:
+    """A bound: in so many ways from each place where it may begin, and those are fewer if it begins with letters."""
     parser: Any = re._parser  # type: ignore[attr-defined]
-    if _ways(parser.parse(pattern)) > MOST_WAYS:
-        raise ValueError("at most three repeats without an end (*, +): write {0,20}")
+    tree = parser.parse(pattern)
+    n_letters = len(list(takewhile(lambda part: str(part[0]) == "LITERAL", tree)))
+    return _ways(tree) * (WINDOW // max(n_letters, 1))
 
 
 def _ways(tree: Any, *, repeated: bool = False) -> float:

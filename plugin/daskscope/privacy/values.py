@@ -38,6 +38,12 @@ _PLACEHOLDER = re.compile(
     r"(?:your|my)[-_ ][\w -]{1,40}|\.{3}|…)\Z",
     re.IGNORECASE,
 )
+_DTYPE = re.compile(
+    r"(?:(?:u?int|float|complex)(?:8|16|32|64|128)|(?:string|category|object|bool(?:ean)?|(?:datetime|timedelta)64)"
+    r"\[[\w, /]{1,40}\]|(?:pl|pa|np|pd|sa|tf|torch|jnp)\.[A-Za-z]\w{0,30})\Z"
+)
+_WORDY = re.compile(r"[A-Za-z]{1,20}(?:[-_ .:][A-Za-z]{1,20}){0,3}[-_ .:]?\d{1,4}\Z")
+_FILE = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?/(?:[a-z.][a-z0-9_.-]{0,30}/){1,12}[\w.-]{1,80}\Z")
 _HOLES = re.compile(r"\$?\{[^{}]{0,200}\}|%\([\w]{1,60}\)[sdr]|%[sdr]|\$[A-Za-z_]\w{0,60}")
 _FIELDS = re.compile(r"\{[^{}]{0,200}\}")
 _SCHEMES = re.compile(r"\s*(?:bearer|basic|token|digest|negotiate|aws4-hmac-sha256)?\s*\Z", re.IGNORECASE)
@@ -114,8 +120,9 @@ def unquoted_end(text: str, start: int) -> int:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether it stands for a secret without being one: empty, `<token>`, `${TOKEN}`, `***`, `Bearer {token}`."""
-    if _PLACEHOLDER.match(value):
+    """Whether it stands for a secret without being one: empty, `<token>`, `${TOKEN}`, `***`, `Bearer {token}`; or is
+    the type of a column."""
+    if _PLACEHOLDER.match(value) or _DTYPE.match(value):
         return True
     without = _HOLES.sub("", value)
     return without != value and bool(_PLACEHOLDER.match(without) or _SCHEMES.match(without))
@@ -128,6 +135,15 @@ def looks_random(value: str) -> bool:
     has_digit = any(character.isdecimal() for character in value)
     has_letter = any(character.isalpha() for character in value)
     return (has_digit and has_letter) or bool(_MIXED.search(value)) or (has_digit and bool(_SIGNS.search(value)))
+
+
+def looks_made(value: str) -> bool:
+    """Whether it looks random and not like a word with a number, as `spring-2024` or `EPSG4326`."""
+    return looks_random(value) and not _WORDY.match(value)
+
+
+def is_file(value: str) -> bool:
+    return _FILE.match(value) is not None
 
 
 def is_strong(value: str) -> bool:

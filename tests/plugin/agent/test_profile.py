@@ -360,6 +360,9 @@ FILES = [
     ("<string>", "<string>"),
     ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap>"),
     ("script.py", "script.py"),
+    (f"/srv/{'a' * 110}/{'b' * 100}/c.py", f"{'b' * 100}/c.py"),
+    (f"/srv/{'a' * 50}bcd/{'e' * 110}.py", f".../{'e' * 110}.py"),
+    (f"/srv/{'a' * 130}.py", "..."),
 ]
 
 

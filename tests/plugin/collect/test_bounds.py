@@ -21,7 +21,7 @@ class Loud:
         ("w0", "w0"),
         (7, "7"),
         (1.5, "1.5"),
-        ("x" * 500, "x" * MAX_WORKER_NAME),
+        ("x" * 500, "x" * (MAX_WORKER_NAME - 3) + "..."),
         (Loud(), "<Loud>"),
         (None, "<NoneType>"),
     ],
