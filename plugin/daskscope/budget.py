@@ -46,7 +46,7 @@ class Budget:
         """Doublings of the interval, then levels of detail."""
         self._began_s: float | None = None
         self._n_visits = 0
-        self._spent_s = self._sender_before_s = 0.0
+        self._spent_s = self._besides_before_s = 0.0
         self._n_over = self._n_calm = 0
         self._patience, self._n_since_back = PATIENCE, MAX_PATIENCE
         self._quiet_until, self._has_told = -math.inf, False
@@ -62,26 +62,26 @@ class Budget:
             return asked_s
         return max(asked_s, min(self._interval_s * 2.0 ** min(self._step, self._n_doublings), self._longest_s))
 
-    def add(self, now_s: float, loop_s: float, sender_s: float) -> None:
-        """One visit to the event loop: when it began (any clock that only goes forward), its CPU time, and that of the
-        sender's thread as a running total."""
+    def add(self, now_s: float, loop_s: float, besides_s: float) -> None:
+        """One visit to the event loop: when it began (any clock that only goes forward), its CPU time, and what
+        is spent besides, as a running total: the sender's thread, and what is charged between visits."""
         if self._limit_pct is None:
             return
         if self._began_s is None:
-            self._begin(now_s, sender_s)
+            self._begin(now_s, besides_s)
         elif now_s - self._began_s >= WINDOW_S and self._n_visits >= LEAST_VISITS:
-            spent_s = self._spent_s + max(sender_s - self._sender_before_s, 0.0)
+            spent_s = self._spent_s + max(besides_s - self._besides_before_s, 0.0)
             before = self._step
             self._judge(100 * spent_s / (now_s - self._began_s), self._limit_pct, now_s)
             if self._step != before:  # this visit was of the old pace
                 self._began_s = None
                 return
-            self._begin(now_s, sender_s)
+            self._begin(now_s, besides_s)
         self._n_visits += 1
         self._spent_s += loop_s + (SLICE_WEIGHT - 1) * max(loop_s - SLICE_S, 0.0)
 
-    def _begin(self, now_s: float, sender_s: float) -> None:
-        self._began_s, self._sender_before_s = now_s, sender_s
+    def _begin(self, now_s: float, besides_s: float) -> None:
+        self._began_s, self._besides_before_s = now_s, besides_s
         self._n_visits, self._spent_s = 0, 0.0
 
     def _judge(self, spent_pct: float, limit_pct: float, now_s: float) -> None:

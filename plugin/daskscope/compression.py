@@ -7,6 +7,7 @@ burst it.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import threading
@@ -38,15 +39,17 @@ def compress(body: bytes, taken: Collection[str] = ()) -> tuple[bytes, Encoding]
     """The smallest form that the server takes: any takes zstd, used where the package `zstandard` is installed, and
     gzip; `taken` are those it takes besides."""
     try:
-        contexts = _zstd()
+        plain = _zstd()
     except ImportError:
         if "daskscope-1-deflate" in taken:
-            stream = zlib.compressobj(6, zdict=sample())
-            return stream.compress(body) + stream.flush(), "daskscope-1-deflate"
+            with contextlib.suppress(OSError):  # a package without the sample's file
+                stream = zlib.compressobj(6, zdict=sample())
+                return stream.compress(body) + stream.flush(), "daskscope-1-deflate"
         return gzip.compress(body, 6, mtime=0), "gzip"
     if "daskscope-1-zstd" in taken:
-        return contexts.after_sample.compress(body), "daskscope-1-zstd"
-    return contexts.plain.compress(body), "zstd"
+        with contextlib.suppress(OSError):
+            return _zstd_after_sample().compressor.compress(body), "daskscope-1-zstd"
+    return plain.compressor.compress(body), "zstd"
 
 
 def decompress(body: bytes, encoding: str | None, limit_bytes: int = MAX_MESSAGE_BYTES) -> bytes:
@@ -61,15 +64,22 @@ def decompress(body: bytes, encoding: str | None, limit_bytes: int = MAX_MESSAGE
         plain = _inflate(body, "gzip", zlib.decompressobj(wbits=31), limit_bytes)
     elif encoding == "zstd":
         plain = _unzstd(body, _zstd().reader, limit_bytes)
-    elif encoding == "daskscope-1-deflate":
-        plain = _inflate(body, "deflate", zlib.decompressobj(zdict=sample()), limit_bytes)
-    elif encoding == "daskscope-1-zstd":
-        plain = _unzstd(body, _zstd().reader_after_sample, limit_bytes)
+    elif encoding in SAMPLED:
+        plain = _after_sample(body, encoding, limit_bytes)
     else:
         raise BadMessage(f"Content-Encoding {encoding!r} is not supported: send zstd, gzip or none.")
     if len(plain) > limit_bytes:
         raise _too_large(limit_bytes)
     return plain
+
+
+def _after_sample(body: bytes, encoding: str, limit_bytes: int) -> bytes:
+    try:
+        if encoding == "daskscope-1-deflate":
+            return _inflate(body, "deflate", zlib.decompressobj(zdict=sample()), limit_bytes)
+        return _unzstd(body, _zstd_after_sample().reader, limit_bytes)
+    except OSError as error:
+        raise BadMessage(f"Content-Encoding {encoding!r} cannot be undone here: send zstd, gzip or none.") from error
 
 
 def _too_large(limit_bytes: int) -> TooLarge:
@@ -114,12 +124,12 @@ def _unzstd(body: bytes, context: zstandard.ZstdDecompressor, limit_bytes: int) 
 class _Zstd:
     """What a thread needs: a context serves one at a time, and making one costs as much as a usual message does."""
 
-    plain: zstandard.ZstdCompressor
-    after_sample: zstandard.ZstdCompressor
+    compressor: zstandard.ZstdCompressor
     reader: zstandard.ZstdDecompressor
-    reader_after_sample: zstandard.ZstdDecompressor
 
 
+MAX_WINDOW_BYTES = 8 << 20
+"""A frame's own content size is never trusted, and the window is capped: a 33 kB frame can claim gigabytes."""
 _own = threading.local()
 
 
@@ -128,13 +138,22 @@ def _zstd() -> _Zstd:
     import zstandard
 
     if not hasattr(_own, "zstd"):
-        known = zstandard.ZstdCompressionDict(sample(), dict_type=zstandard.DICT_TYPE_RAWCONTENT)
         _own.zstd = _Zstd(
-            plain=zstandard.ZstdCompressor(level=3),
-            # Without a checksum nobody would notice that the two sides have different samples.
-            after_sample=zstandard.ZstdCompressor(level=6, dict_data=known, write_checksum=True),
-            # A frame's own content size is never trusted, and the window is capped: a 33 kB frame can claim gigabytes.
-            reader=zstandard.ZstdDecompressor(max_window_size=8 << 20),
-            reader_after_sample=zstandard.ZstdDecompressor(dict_data=known, max_window_size=8 << 20),
+            compressor=zstandard.ZstdCompressor(level=3),
+            reader=zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES),
         )
     return _own.zstd
+
+
+def _zstd_after_sample() -> _Zstd:
+    """This thread's. Raises OSError where the sample cannot be read: what is plain needs none."""
+    import zstandard
+
+    if not hasattr(_own, "zstd_after_sample"):
+        known = zstandard.ZstdCompressionDict(sample(), dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+        _own.zstd_after_sample = _Zstd(
+            # Without a checksum nobody would notice that the two sides have different samples.
+            compressor=zstandard.ZstdCompressor(level=6, dict_data=known, write_checksum=True),
+            reader=zstandard.ZstdDecompressor(dict_data=known, max_window_size=MAX_WINDOW_BYTES),
+        )
+    return _own.zstd_after_sample

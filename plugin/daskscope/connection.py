@@ -24,12 +24,16 @@ from daskscope.errors import (
     ServerUnreachable,
     SettingsError,
 )
+from daskscope.foreign import one_line
 from daskscope.records import Records
 
 logger = logging.getLogger("daskscope")
 
 PAGE, LARGE_PAGE = 100, 20_000
 """Records asked for at a time: large ones, and those of which a cluster has many. The server takes no more."""
+
+MOST_SAID = 2_000
+"""Characters of what a server said that stand in an error."""
 
 _ERRORS: Mapping[int, type[DaskscopeError]] = {
     400: BadRequest,
@@ -101,11 +105,13 @@ class Connection:
             response = self._http.request(method, path, **asked)
         except httpx.TransportError as error:
             raise ServerUnreachable(
-                f"No answer from {self.server.url} ({error or type(error).__name__}). "
+                f"No answer from {self.server.url} ({self._clean(str(error)) or type(error).__name__}). "
                 "Is it running (`daskscope serve`), and is daskscope.server its address?"
             ) from error
         except httpx.RequestError as error:
-            raise ServerError(f"{self.server.url} sent an answer that cannot be read: {error}.") from error
+            raise ServerError(
+                f"{self.server.url} sent an answer that cannot be read: {self._clean(str(error))}."
+            ) from error
         if not response.is_success:
             raise self._error(response)
         return self._object(response)
@@ -145,7 +151,7 @@ class Connection:
                     f"{self.server.url} sent the same page of {path} twice: this is a fault of the server."
                 )
         if skipped:
-            names = ", ".join(sorted(skipped))
+            names = self._clean(", ".join(sorted(map(str, skipped))))
             logger.warning("Records are missing: the server could not read %d files (%s).", len(skipped), names)
 
     def _object(self, response: httpx.Response) -> dict[str, Any]:
@@ -164,18 +170,24 @@ class Connection:
     def _error(self, response: httpx.Response) -> DaskscopeError:
         status = response.status_code
         if response.is_redirect:
-            target = response.headers.get("Location", "?")
+            target = self._clean(response.headers.get("Location", "?"))
             return ServerError(
                 f"{self.server.url} redirects to {target}, which is not followed, for the token is not for it. "
                 "If that is the server, set daskscope.server to it."
             )
         try:
-            message = str(self._object(response)["error"]["message"])
+            message = self._clean(self._object(response)["error"]["message"])
         except (DaskscopeError, KeyError, TypeError):
-            message = f"{self.server.url} answered HTTP {status} {response.reason_phrase}."
+            message = ""
+        if not message:
+            message = f"{self.server.url} answered HTTP {status} {self._clean(response.reason_phrase)}."
         if status == 401:
             message += f" {self._where()}"
         return _ERRORS.get(status, ServerError)(message)
+
+    def _clean(self, text: object) -> str:
+        """What the network said, for a terminal."""
+        return one_line(text, self.server.token, MOST_SAID)
 
     def _where(self) -> str:
         places = "daskscope.token in Dask's configuration, DASK_DASKSCOPE__TOKEN"

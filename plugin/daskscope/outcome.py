@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from daskscope import wire
 from daskscope.compression import SAMPLED
+from daskscope.foreign import one_line
 
 MAX_WAIT_S = 300.0
 """The longest that a server's `Retry-After` may ask for."""
@@ -27,7 +28,7 @@ Verdict = Literal["kept", "again", "plain", "refused", "denied"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`kept`: the server has it. `again`: try later. `plain`: not in this encoding, but in one that every server
+    """`kept`: answered with 2xx, whoever answered. `again`: try later. `plain`: not in this encoding, but in one that every server
     takes. `refused`: it will never be taken. `denied`: the token is no good."""
 
     verdict: Verdict
@@ -37,28 +38,32 @@ class Outcome:
     """Not before so many seconds."""
 
 
-def judge(status: int, retry_after: str | None, body: bytes, encoding: str = "") -> Outcome:
+def judge(status: int, retry_after: str | None, body: bytes, encoding: str = "", token: str | None = None) -> Outcome:
     """What a status means for a message sent in `encoding`: retried are 408, 425, 429 and 5xx; a redirect or any other
     4xx is final, but what came after the sample may come plain first: something on the way may not know that encoding,
-    and has more than 415 to say so."""
-    found = _judge(status, retry_after, body)
+    and has more than 415 to say so.
+
+    `token` is what the message was sent with: a proxy may show it in its error.
+    """
+    found = _judge(status, retry_after, body, token)
     if encoding in SAMPLED and (found.verdict in ("refused", "denied") or status == 501):
         return replace(found, verdict="plain", wait_s=0.0)
     return found
 
 
-def _judge(status: int, retry_after: str | None, body: bytes) -> Outcome:
+def _judge(status: int, retry_after: str | None, body: bytes, token: str | None) -> Outcome:
     if 200 <= status < 300:
-        return Outcome("kept", "", _reply(body))
+        reply = _reply(body, token)
+        return Outcome("kept", "" if reply else f"HTTP {status} and no reply of one", reply)
     if status in (401, 403):
         return Outcome("denied", f"HTTP {status}")
     if status in (408, 425, 429) or status >= 500:
         wait_s = _retry_after_s(retry_after)
         return Outcome("again", f"HTTP {status}", wait_s=wait_s or (BARE_429_S if status == 429 else 0.0))
-    return Outcome("refused", f"HTTP {status}: {_message(body)}")
+    return Outcome("refused", f"HTTP {status}: {_message(body, token)}")
 
 
-def _reply(body: bytes) -> wire.Reply | None:
+def _reply(body: bytes, token: str | None) -> wire.Reply | None:
     """None for anything but a reply: the message is kept all the same."""
     try:
         fields: Any = json.loads(body)
@@ -67,7 +72,7 @@ def _reply(body: bytes) -> wire.Reply | None:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     next_s, wish, accepts = asked
-    if not (type(number) is int and 0 <= number <= MAX_ID and isinstance(page, str) and _is_page(page)):
+    if not (type(number) is int and 0 <= number <= MAX_ID and isinstance(page, str) and _is_page(page, token)):
         return None
     pace_s = _number(next_s)
     return wire.Reply(
@@ -79,9 +84,9 @@ def _reply(body: bytes) -> wire.Reply | None:
     )
 
 
-def _is_page(text: str) -> bool:
+def _is_page(text: str, token: str | None) -> bool:
     """It is shown to people, in notebooks."""
-    return len(text) <= MAX_PAGE and text.isascii() and text.isprintable() and " " not in text
+    return len(text) <= MAX_PAGE and text.isascii() and " " not in text and text == one_line(text, token)
 
 
 def _number(value: object) -> float | None:
@@ -96,11 +101,12 @@ def _texts(value: object, is_good: Callable[[str], bool]) -> list[str]:
     return [item for item in first if isinstance(item, str) and is_good(item)]
 
 
-def _message(body: bytes) -> str:
+def _message(body: bytes, token: str | None) -> str:
     try:
-        return str(json.loads(body)["error"]["message"])[:500]
+        said = one_line(json.loads(body)["error"]["message"], token)
     except (ValueError, KeyError, TypeError, RecursionError):
-        return "no reason given"
+        said = ""
+    return said or "no reason given"
 
 
 def _retry_after_s(value: str | None) -> float:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from logging import ERROR
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from daskscope import wire
 from daskscope.attempts import Attempts
@@ -46,6 +47,16 @@ deaths, members and the end. What happens once and is left out counts in `lost`;
 again."""
 MANY = 1_000
 """Groups, computations or spans that wait: then they are told though it is not time."""
+
+
+class Bounded(Protocol):
+    """A reader that may leave something for the next message."""
+
+    @property
+    def behind(self) -> bool: ...
+
+    @property
+    def waiting(self) -> Counter[str]: ...
 
 
 class Turn:
@@ -91,10 +102,19 @@ class Readers:
         listening = (self._topics, self._roster, self._logs, *([self._tasks] if settings.tasks else []), self._agents)
         self._starts = (*(reader.start for reader in listening), self._members.start)
         self._closes = tuple(reader.close for reader in reversed(listening))
-        others = self._spans, self._failures, self._exceptions, self._deaths, self._events, self._logs, self._members
-        self._bounded = (self._agents, self._groups, self._computations, *others)
-        self._losing = (self._agents, self._tasks, self._profiles, self._workers, self._totals, *others)
-        self._work = self._groups, self._computations, self._spans
+        self._holding = {
+            "agents": self._agents,
+            "failures": self._failures,
+            "exceptions": self._exceptions,
+            "deaths": self._deaths,
+            "logs": self._logs,
+            "members": self._members,
+        }
+        self._charging = self._agents, self._tasks, self._topics, self._logs
+        self._work = {"groups": self._groups, "computations": self._computations, "spans": self._spans}
+        self._bounded = {**self._holding, **self._work, "events": self._events}
+        several = self._tasks, self._profiles, self._workers, self._totals, self._groups, self._spans, self._events
+        self._losing = (*several, *self._holding.values())
         self._work_turn, self._events_turn = Turn(settings.computation_interval_s), Turn(settings.events_interval_s)
         self._is_work_left = False
         """Whether the last read of groups, computations and spans left some for the next."""
@@ -121,14 +141,33 @@ class Readers:
     @property
     def behind(self) -> bool:
         """Whether more is waiting than one message takes."""
-        return any(self.attempt("behind", False, lambda reader=reader: reader.behind) for reader in self._bounded)
+        return self._is_behind(self._bounded)
+
+    def _is_behind(self, readers: Mapping[str, Bounded]) -> bool:
+        """Nobody waits for a part that is off."""
+        return any(
+            self.attempt("behind", False, lambda reader=reader: reader.behind)
+            for part, reader in readers.items()
+            if not self.attempt.is_off(part)
+        )
 
     def left(self) -> Counter[str]:
         """What is left unread, by reason as in `lost`: the cluster closes, and no further message will tell it."""
         left: Counter[str] = Counter()
-        for reader in self._bounded:
+        for reader in self._bounded.values():
             left.update(self.attempt("close", Counter[str](), lambda reader=reader: reader.waiting))
         return left
+
+    @property
+    def n_failed_unread(self) -> int:
+        """Failed tasks in Dask's memory that the next message tells; 0 if nobody reads them."""
+        if self.attempt.is_off("exceptions"):
+            return 0
+        return self.attempt("behind", 0, lambda: self._exceptions.n_unread)
+
+    def rescue(self) -> None:
+        """Look at all failed tasks, however many: Dask is about to forget them."""
+        self.attempt("exceptions", None, self._exceptions.file_all)
 
     def want_identity(self) -> None:
         """Tell who the cluster is once more. From any thread."""
@@ -137,7 +176,7 @@ class Readers:
     def resend(self) -> None:
         """A message was lost: send again whatever in it would not come again by itself."""
         self._wants_identity = True
-        for reader in (*self._work, self._members):
+        for reader in (*self._work.values(), self._members):
             self.attempt("resend", None, reader.resend)
 
     def fill(self, message: wire.Message, now_s: float, detail: int = 0) -> None:
@@ -168,8 +207,8 @@ class Readers:
         least = ERROR if "logs" in self._left_out else 0
         message.logs = attempt("logs", message.logs, lambda: self._logs.read(least))
         message.profiles = attempt("profiles", message.profiles, self._profiles.read)
-        message.totals = self._latest = self._add_up(message.workers, now_s)
-        if "workers" in self._left_out:
+        message.totals = self._latest = self._add_up(now_s)
+        if "workers" in self._left_out and not closing:
             message.workers = wire.Workers()
         attempt("topics", None, self._topics.forget)
         attempt("roster", None, self._roster.forget, "forget")
@@ -181,6 +220,9 @@ class Readers:
         if parts != self._left_out:
             self._left_out = parts
             self._tasks.wanted, self._profiles.wanted = "tasks" not in parts, "profiles" not in parts
+        for part, reader in self._holding.items():
+            if self.attempt.is_off(part):
+                self.attempt("skip", None, reader.let_go, part)
 
     def _discover(self) -> None:
         """Note what is new: Dask forgets it. Who is told of no groups is to keep none."""
@@ -194,11 +236,13 @@ class Readers:
 
     def _fill_work(self, message: wire.Message, now_s: float, *, last: bool) -> None:
         attempt = self.attempt
-        many = self._groups.n_unread >= MANY or self._computations.n_unsent >= MANY
+        many = not attempt.is_off("groups") and self._groups.n_unread >= MANY
+        many |= not attempt.is_off("computations") and self._computations.n_unsent >= MANY
         if not self._work_turn.take(now_s, now=last or many or self._is_work_left):
+            attempt("groups", None, self._groups.add_up, "add")
             return
         message.groups = attempt("groups", message.groups, lambda: self._groups.read(last=last))
-        with_metrics = "metrics" not in self._left_out
+        with_metrics = last or "metrics" not in self._left_out  # no later message has room for them
         message.spans, message.metrics = attempt(
             "spans",
             (message.spans, message.metrics),
@@ -207,7 +251,7 @@ class Readers:
         message.computations, message.codes = attempt(
             "computations", (message.computations, message.codes), lambda: self._computations.read(now_s, last=last)
         )
-        self._is_work_left = any(attempt("behind", False, lambda reader=reader: reader.behind) for reader in self._work)
+        self._is_work_left = self._is_behind(self._work)
 
     def _fill_events(self, message: wire.Message, now_s: float, *, last: bool) -> None:
         if "events" in self._left_out:
@@ -219,8 +263,8 @@ class Readers:
         """Whether events are to be read though it is not time. Asked only where a time is set."""
         return self._settings.events_interval_s is not None and (self._events.behind or self._events.is_pressing())
 
-    def _add_up(self, workers: wire.Workers, now_s: float) -> wire.Totals:
-        totals = self.attempt("totals", self._repeated(), lambda: self._totals.read(workers, now_s))
+    def _add_up(self, now_s: float) -> wire.Totals:
+        totals = self.attempt("totals", self._repeated(), lambda: self._totals.read(now_s))
         totals.n_computations = self._computations.n_computations
         totals.n_groups, totals.n_tasks = self._groups.n_groups, self._groups.n_tasks
         totals.action_us = dict(self._groups.action_us)
@@ -236,6 +280,10 @@ class Readers:
             peak_memory_bytes=latest.peak_memory_bytes,
             peak_workers=latest.peak_workers,
         )
+
+    def charged_s(self) -> float:
+        """CPU time of the event loop between two visits, a running total: an estimate, by what was counted."""
+        return sum(reader.charged_s for reader in self._charging)
 
     def lost(self) -> Counter[str]:
         """Running totals of what no message told, by reason."""

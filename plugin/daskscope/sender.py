@@ -34,11 +34,14 @@ BACKOFF_CAP_S = 60.0
 PROBE_S = 600.0
 """With a token that the server denies, one message is tried so often: somebody may mend it."""
 CLOSE_S = 4.0
-"""With what else a close has to do it takes no 5 seconds, in the middle of a request that hangs as well."""
+"""So long a close waits that has nothing else to do, in the middle of a request that hangs as well."""
 FAILING_CLOSE_S = 1.0
 """With a server that failed the last time, closing waits only so long: it may hang rather than refuse."""
 CLOSING_TRIES = 2
 """When the scheduler closes, a server that fails so often in a row is given up at once: nobody waits for it."""
+SAMPLED_TRIES, PLAIN_S = 3, 3600.0
+"""So many tries in vain after the sample, and a message goes plain: whatever is on the way may fail at that encoding
+and say that the server does. If plain helps, the sample is left alone for so long."""
 QUIET_S = 60.0
 MAX_FAULTS = 100
 """After so many faults of its own the thread ends; the buffer stays bounded, and counts what it drops."""
@@ -76,14 +79,16 @@ class Sender:
         """What the server takes beside zstd and gzip. The first message does not know."""
         self._suspect = ""
         """Name of the message that was not taken after the sample, and goes again plain."""
-        self._is_plain = False
-        """Whether that helped: the sample is not used again."""
+        self._n_in_vain = 0
+        """Tries after the sample in a row that were not answered for good."""
+        self._suspect_s = self._plain_until_s = 0.0
+        """For how long the sample is to be left alone if plain helps, and until when it is."""
         self._pid = os.getpid()
         self.lost: Counter[str] = Counter()
         """Messages dropped so far by reason, and what went with them that no later message tells: failed tasks
         (`exceptions`), `events`, `deaths`, ..."""
         self.n_delivered = self.n_delivered_bytes = self.n_failed_tries = 0
-        """Messages that the server has, their size as posted, tries that were in vain."""
+        """Messages that were answered with 2xx, their size as posted, tries that were in vain."""
         self.cpu_s = 0.0
         """CPU time of the thread."""
         self._thread = threading.Thread(target=self._run, name="daskscope-sender", daemon=True)
@@ -218,12 +223,15 @@ class Sender:
             self._done(parcel)
             self.n_delivered += 1
             self.n_delivered_bytes += len(parcel.body)
-            self._is_plain |= parcel.name == self._suspect
+            if parcel.name == self._suspect:
+                self._suspect, self._plain_until_s = "", self._monotonic() + self._suspect_s
             if outcome.reply is not None:
-                self._taken = frozenset() if self._is_plain else frozenset(outcome.reply.accepts)
+                self._taken = frozenset(outcome.reply.accepts if self._monotonic() >= self._plain_until_s else ())
                 self._on_reply(outcome.reply)
+            elif outcome.reason:
+                self._warn("is daskscope.server a daskscope server? It answers %s.", outcome.reason)
         elif outcome.verdict == "plain" and not parcel.suits(()):
-            self._suspect, self._taken = parcel.name, frozenset()
+            self._doubt(parcel, math.inf)
             self.n_failed_tries += 1
         elif outcome.verdict in ("refused", "plain"):
             self._suspect = ""
@@ -231,15 +239,23 @@ class Sender:
             self._drop("refused", outcome.reason, parcel.once)
         else:
             self._suspect = self._suspect if outcome.verdict == "again" else ""
+            if outcome.verdict == "again" and not parcel.suits(()):
+                self._n_in_vain += 1
+                if self._n_in_vain >= (1 if self._closing else SAMPLED_TRIES):  # a close has no third try
+                    self._doubt(parcel, PLAIN_S)
             self._n_failures += 1
             self.n_failed_tries += 1
             self._not_before = self._monotonic() + self._backoff_s(outcome)
             self._warn("not reported for now, the workload goes on: %s.", outcome.reason)
 
+    def _doubt(self, parcel: Parcel, plain_s: float) -> None:
+        """Send it plain, and if that helps, all others for so long."""
+        self._suspect, self._suspect_s, self._taken = parcel.name, plain_s, frozenset()
+
     def _done(self, parcel: Parcel) -> None:
         self._parcels.popleft()
         self._n_bytes -= len(parcel.body)
-        self._n_failures = 0
+        self._n_failures = self._n_in_vain = 0
 
     def _backoff_s(self, outcome: Outcome) -> float:
         if self._closing:

@@ -22,6 +22,7 @@ from daskscope.agent.texts import told
 from daskscope.compression import Encoding
 from daskscope.deadline import Backend, Deadline
 from daskscope.discovery import is_loopback
+from daskscope.foreign import one_line
 from daskscope.outcome import Outcome, judge
 
 DEADLINE_S = 10.0
@@ -75,9 +76,7 @@ class Http:
             extensions = {"timeout": {"pool": DEADLINE_S}}
             with self._pool.stream("POST", self._url, headers=headers, content=body, extensions=extensions) as response:
                 reply = _start_of(response)
-                if self._token:  # a proxy may show in its error what it was sent: that would go into a log
-                    reply = reply.replace(self._token.encode(), b"(token)")
-                return judge(response.status, _retry_after(response), reply, encoding)
+                return judge(response.status, _retry_after(response), reply, encoding, self._token)
         except (httpcore.LocalProtocolError, ValueError, TypeError) as error:
             # What cannot be sent; the error's own text may quote the token.
             self.close()
@@ -96,7 +95,7 @@ class Http:
         ) as error:
             # The last two: the interpreter is shutting down, or the proxy needs a package that is not there.
             self.close()
-            return Outcome("again", told(error))
+            return Outcome("again", one_line(told(error), self._token))
 
     def close(self) -> None:
         """Also after a failure: nothing of a connection that failed is used again."""

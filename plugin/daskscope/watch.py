@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 EXTENSION = "daskscope"
 MAX_LAST_MESSAGES = 100
 """So many messages a closing cluster makes of what is left: a reader that fails must not keep it from closing."""
-MIN_PACE_S, MAX_PACE_S = 1.0, 3600.0
-"""Limits of the pace that a server may ask for."""
+END_S, LAST_MESSAGES_S = 4.5, 1.5
+"""A close may wait so long: for its last messages to be made, the part of it that is said second, and then for the
+sender. With what else there is to do it takes no 5 seconds."""
+MAX_PACE_S = 3600.0
+"""The slowest pace that a server may ask for. It makes nobody report oftener than is configured."""
 
 
 def install(scheduler: Scheduler, settings: Settings) -> Watch | None:
@@ -103,8 +106,8 @@ class Watch:
     def start(self) -> None:
         """Lengthen Dask's short memories, take the place in `extensions`, send the first message soon."""
         scheduler: Any = self._scheduler
-        scheduler.erred_tasks = LongMemory(scheduler.erred_tasks, self.poll)
-        scheduler.computations = LongMemory(scheduler.computations, self.poll)
+        scheduler.erred_tasks = LongMemory(scheduler.erred_tasks, self._rescue)
+        scheduler.computations = LongMemory(scheduler.computations, self._rescue)
         scheduler.extensions[EXTENSION] = self
         scheduler.handlers[EXTENSION] = self.describe
         self.readers.start()
@@ -135,9 +138,7 @@ class Watch:
 
     def show(self) -> Future[Shown]:
         """The next message, made now and sent like any other, and what it is as it will be sent."""
-        shown = self.sender.show(self._message("running", None))
-        self._forget()
-        return shown
+        return self.sender.show(self._message("running", None))
 
     def rehearse(self) -> Future[Shown]:
         """What the first message would be, in place of `start`. The transport gets it; close the sender after that."""
@@ -150,17 +151,25 @@ class Watch:
         if self._closed or os.getpid() != self._pid:  # a forked child has no part in it
             return
         try:
-            self.sender.put(self._message("running", None))
-            self._forget()
-            self.readers.attempt("idleness", None, lambda: self._closer.look(self._now()))
+            self.sender.put(self._message("running", None, self._look_after_idleness))
         except Exception as error:  # noqa: BLE001  # host first
             self.readers.attempt.complain("message", error)
 
+    def _look_after_idleness(self) -> None:
+        self.readers.attempt("idleness", None, lambda: self._closer.look(self._now()))
+
+    def _rescue(self) -> None:
+        """What is noted of Dask's memories before it clears them. Never raises."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._end(self.readers.rescue)
+        self.poll()
+
     def _forget(self) -> None:
-        """Let Dask's memories be as short as Dask has them, now that they are read: a computation holds its code."""
+        """Let Dask's memories be as short as Dask has them, but for what was not read: a computation holds its code."""
         erred, computations = self._scheduler.erred_tasks, self._scheduler.computations
         if isinstance(erred, LongMemory) and isinstance(computations, LongMemory):
-            for _ in range(len(erred) - erred.kept):
+            for _ in range(len(erred) - max(erred.kept, self.readers.n_failed_unread)):
                 erred.pop()  # the youngest is at the left
             for _ in range(len(computations) - computations.kept):
                 computations.popleft()
@@ -170,7 +179,14 @@ class Watch:
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
-        self._end(self._timer.stop, self._tell_the_rest, self._closer.close, self.readers.close, self.sender.close)
+        began_s = self._monotonic()
+        self._end(
+            self._timer.stop,
+            lambda: self._tell_the_rest(began_s + LAST_MESSAGES_S),
+            self._closer.close,
+            self.readers.close,
+            lambda: self.sender.close(max(began_s + END_S - self._monotonic(), 0.0)),
+        )
 
     def _end(self, *steps: Callable[[], object]) -> None:
         for step in steps:
@@ -179,11 +195,12 @@ class Watch:
             except Exception as error:  # noqa: BLE001  # an exception here would leave the scheduler's comms open
                 self.readers.attempt.complain("close", error)
 
-    def _tell_the_rest(self) -> None:
+    def _tell_the_rest(self, until_s: float) -> None:
+        """As much as is made by then, and how much is not."""
         reason = self._closer.reason or "closed"
         message = self._message("closed", reason)
         for _ in range(MAX_LAST_MESSAGES):
-            if not self.readers.behind:
+            if not self.readers.behind or self._monotonic() >= until_s:
                 break
             message.phase, message.reason = "running", None  # more than one message takes: this is not the last
             self.sender.put(message)
@@ -191,7 +208,10 @@ class Watch:
         message.lost = dict(Counter(message.lost) + self.readers.left())
         self.sender.put(message)
 
-    def _message(self, phase: Literal["running", "closed"], reason: str | None) -> wire.Message:
+    def _message(
+        self, phase: Literal["running", "closed"], reason: str | None, then: Callable[[], object] | None = None
+    ) -> wire.Message:
+        """`then`: what else the visit does, measured with it."""
         began_cpu_s, began_s, now_s = self._cpu(), self._monotonic(), self._now()
         pace_s, detail = self._budget.pace_s(self._asked_s), self._budget.detail
         self._timer.callback_time = pace_s * 1e3  # tornado reads it after each round: the next comes as told here
@@ -210,16 +230,18 @@ class Watch:
         self._catch_up(last=phase == "closed")
         self.readers.fill(message, now_s, detail)
         message.lost = dict(Counter(dict(self.sender.lost)) + self.readers.lost())
+        self._end(self._forget, *([then] if then else []))
         spent_s = self._cpu() - began_cpu_s
         self._cpu_s, self._slowest_s = self._cpu_s + spent_s, max(self._slowest_s, spent_s)
-        self._budget.add(began_s, spent_s, self.sender.cpu_s)
-        message.itself = self._itself(detail)
+        besides_s = self.sender.cpu_s + self.readers.charged_s()
+        self._budget.add(began_s, spent_s, besides_s)
+        message.itself = self._itself(detail, besides_s)
         return message
 
-    def _itself(self, detail: int) -> wire.Itself:
+    def _itself(self, detail: int, besides_s: float) -> wire.Itself:
         sender = self.sender
         return wire.Itself(
-            cpu_us=round((self._cpu_s + sender.cpu_s) * 1e6),
+            cpu_us=round((self._cpu_s + besides_s) * 1e6),
             slowest_us=round(self._slowest_s * 1e6),
             n_messages=sender.n_delivered,
             n_bytes=sender.n_delivered_bytes,
@@ -242,7 +264,7 @@ class Watch:
         if "identity" in reply.wish:
             self.readers.want_identity()
         self._closer.heed(reply)
-        self._asked_s = min(max(reply.next_s, MIN_PACE_S), MAX_PACE_S) if reply.next_s else self._settings.interval_s
+        self._asked_s = max(min(reply.next_s or 0.0, MAX_PACE_S), self._settings.interval_s)
 
     def _finish(self, message: wire.Message) -> None:
         """In the sender's thread: what would be long on the scheduler's loop."""

@@ -7,11 +7,12 @@ import contextlib
 import queue
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import dask.config
-from distributed import Client, Scheduler, Worker
+from distributed import Client, Scheduler, Worker, scheduler
 
 from daskscope import settings as options
 from daskscope import wire
@@ -21,6 +22,8 @@ from daskscope.transport import Outcome
 from daskscope.watch import Watch
 
 KEPT = Outcome("kept", "")
+TAKES_ANY_KEY = "validate" in signature(getattr(scheduler, "_materialize_graph", lambda: None)).parameters
+"""Whether this release's schedulers take keys with objects of the user's in them, for what nobody asks for."""
 
 UNHURRIED: dict[str, Any] = {f"distributed.worker.memory.{name}": False for name in ("target", "spill", "pause")}
 """A worker in this process counts as its memory what all tests before have left, and would pause for it."""

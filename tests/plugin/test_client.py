@@ -1,3 +1,5 @@
+import socket
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
@@ -14,7 +16,7 @@ import daskscope
 from daskscope import arguments, client, errors
 from daskscope.connection import PAGE, Connection
 from tests.plugin.api_server import Answer, ApiServer, error
-from tests.plugin.ingest_server import Server, answers
+from tests.plugin.ingest_server import Server, answers, request, talking
 
 CLUSTERS = [{"id": number, "name": f"c{number}", "status": "running"} for number in range(250, 0, -1)]
 
@@ -128,6 +130,42 @@ def test_no_token_sends_no_header(serve: Any) -> None:
     with pytest.raises(errors.NotLoggedIn, match=r"No token for http://127\.0\.0\.1"):
         client.list_clusters()
     assert server.asked[0][2] is None
+
+
+SAID = "no secret-1 here\nforged\x1b[2J\u202e"
+CLEAN = "no [secret] here forged [2J"
+
+
+def test_what_the_server_says_is_one_line_without_the_token(serve: Any) -> None:
+    serve(lambda *_: error(400, "bad-request", SAID))
+    with pytest.raises(errors.BadRequest) as caught:
+        client.list_clusters()
+    assert str(caught.value) == CLEAN
+
+
+def test_so_is_where_it_redirects_to(serve: Any) -> None:
+    serve(lambda *_: (307, {}, {"Location": "http://h/secret-1"}))
+    with pytest.raises(errors.ServerError, match=r"redirects to http://h/\[secret\],"):
+        client.list_clusters()
+
+
+@pytest.mark.parametrize("message", ["", "\n", 7, ["secret-1"]])
+def test_a_server_that_says_nothing_is_told_by_its_status(serve: Any, message: Any) -> None:
+    serve(lambda *_: error(409, "conflict", message))
+    with pytest.raises(errors.NotClosable, match=r"answered HTTP 409 Conflict\.$"):
+        client.list_clusters()
+
+
+def test_a_status_line_that_shows_the_token_is_not_shown(data: Path) -> None:
+    def talk(connection: socket.socket, leave: threading.Event) -> None:
+        connection.sendall(b"HTTP/1.1 418 is " + request(connection).split(b"Bearer ")[1].split(b"\r\n")[0] + b"\r\n")
+        connection.sendall(b"content-length: 0\r\n\r\n")
+
+    with talking(talk) as address:
+        configured = {"data": str(data), "server": f"http://{address}", "token": "secret-1"}
+        with dask.config.set({"daskscope": configured}), pytest.raises(errors.ServerError) as caught:
+            client.list_clusters()
+    assert str(caught.value).endswith("answered HTTP 418 is [secret].")
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

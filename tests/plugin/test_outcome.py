@@ -82,7 +82,26 @@ def test_a_bare_429_waits_a_minute(value: str | None) -> None:
 
 def test_a_long_reason_is_cut() -> None:
     found = judge(400, None, json.dumps({"error": {"message": "x" * 10_000}}).encode())
-    assert found.reason == "HTTP 400: " + "x" * 500
+    assert found.reason == "HTTP 400: " + "x" * 500 + "... (9500 more characters)"
+
+
+def test_a_reason_is_one_line_without_the_token_however_it_is_written() -> None:
+    said = r"bad token \u0064st_0123 or dks_other\n2026-01-01 - distributed - ERROR - forged\u001b[2J\u202e\r\u2028!"
+    found = judge(400, None, b'{"error": {"message": "%s"}}' % said.encode(), token="dst_0123")
+    assert found.reason == "HTTP 400: bad token [secret] or [secret] 2026-01-01 - distributed - ERROR - forged [2J !"
+
+
+@pytest.mark.parametrize("message", [None, 7, ["dst_0123"], {"a": "dst_0123"}, "", " \n\u200b"])
+def test_a_reason_that_is_no_text_is_none(message: object) -> None:
+    body = json.dumps({"error": {"message": message}}).encode()
+    assert judge(400, None, body, token="dst_0123").reason == "HTTP 400: no reason given"
+
+
+@pytest.mark.parametrize("url", ["/c/1?dst_0123", "/c/dks_0123"])
+def test_a_page_with_a_token_in_its_address_is_none(url: str) -> None:
+    body = json.dumps({**REPLY, "url": url}).encode().replace(b"dst_", rb"\u0064st_")
+    found = judge(200, None, body, token="dst_0123")
+    assert (found.verdict, found.reply) == ("kept", None)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 406, 415, 422, 501, 307])

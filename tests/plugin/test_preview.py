@@ -86,6 +86,33 @@ async def test_where_it_goes_is_said_and_the_token_nowhere(cluster: Cluster, dat
     assert not (data / "spool").exists()
 
 
+@pytest.mark.parametrize("is_watched", [False, True])
+@pytest.mark.parametrize(
+    "configured", [{}, {"daskscope.server": DEAD}, {"daskscope.analytics.disabled": True, "daskscope.server": DEAD}]
+)
+@pytest.mark.asyncio
+async def test_to_look_takes_no_token_to_the_scheduler(
+    configured: dict[str, Any], is_watched: bool, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_watched:
+        inbox = Inbox()
+        watch(cluster.scheduler, inbox)
+        await inbox.next()
+    ask, handed = cluster.client.run_on_scheduler, list[Any]()
+
+    def overheard(function: Any, *given: Any) -> Any:
+        handed.extend(given)
+        return ask(function, *given)
+
+    monkeypatch.setattr(cluster.client, "run_on_scheduler", overheard)
+    tokens = {"daskscope.token": "dst_all", "daskscope.ingest-token": "dst_in"}
+    with dask.config.set({**tokens, **configured}):
+        shown = await preview(cluster.client)
+    assert [(each.token, each.ingest_token) for each in handed] == [(None, None)]
+    assert shown.sent == is_watched
+    assert bool(shown.json) == (is_watched or "daskscope.analytics.disabled" not in configured)
+
+
 @pytest.mark.asyncio
 async def test_what_is_shown_is_what_will_be_tried_again(cluster: Cluster) -> None:
     answers = [Outcome("kept", ""), Outcome("again", "HTTP 503")]

@@ -118,6 +118,13 @@ async def test_the_token_that_reads_stays_where_the_user_is(cluster: Cluster) ->
     assert (shipped.token, shipped.ingest_token) == ("dst_in", None)
 
 
+async def test_where_there_is_no_server_no_token_is_shipped(cluster: Cluster) -> None:
+    with dask.config.set({"daskscope.ingest-token": "dst_in", "daskscope.token": "dst_all"}):
+        assert (await register(cluster.client)).spool
+    shipped = cluster.scheduler.extensions[EXTENSION]._settings
+    assert (shipped.token, shipped.ingest_token) == (None, None)
+
+
 async def test_disabled_nothing_is_sent_and_it_says_so(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     with dask.config.set({"daskscope.analytics.disabled": True}):
         found = await register(cluster.client)
@@ -131,7 +138,7 @@ async def test_a_setting_that_cannot_be_used_is_raised_where_the_user_is(cluster
     named = r"daskscope\.analytics\.interval is 'soon'; allowed: a time"
     with dask.config.set({"daskscope.analytics.interval": "soon"}), pytest.raises(SettingsError, match=named):
         daskscope.register(cluster.client)
-    with pytest.raises(SettingsError, match=r"daskscope\.server is 'localhost'"):
+    with pytest.raises(SettingsError, match=r"daskscope\.server is .* allowed: http://HOST:PORT"):
         daskscope.register(cluster.client, server="localhost")
     assert EXTENSION not in cluster.scheduler.extensions
 

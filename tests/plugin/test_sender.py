@@ -9,7 +9,7 @@ import pytest
 from daskscope import sender as module
 from daskscope import testing, wire
 from daskscope.compression import Encoding
-from daskscope.outcome import Outcome
+from daskscope.outcome import Outcome, judge
 from daskscope.sender import BACKOFF_CAP_S, MAX_MESSAGES, PROBE_S
 from tests.plugin.rig import KEPT, Inbox
 from tests.plugin.sending import AGAIN, Bench, seqs, started
@@ -324,3 +324,21 @@ def test_it_counts_what_it_delivered_and_how_often_it_tried_in_vain() -> None:
     assert (bench.sender.n_delivered, bench.sender.n_failed_tries) == (2, 1)
     assert bench.sender.n_delivered_bytes == sum(sizes) > 0
     assert bench.sender.cpu_s > 0
+
+
+def test_an_answer_that_is_no_reply_keeps_the_message_and_is_told_once_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A page to log in at, say."""
+    bench = Bench(*[judge(200, None, b"<html>Please log in</html>")] * 6)
+    for seq in range(6):
+        bench.put(seq)
+        bench.step()
+        bench.clock.now_s += 10.0
+    assert (seqs(bench), bench.sender.lost) == ([*range(6)], {})
+    said = "daskscope: is daskscope.server a daskscope server? It answers HTTP 200 and no reply of one."
+    assert [record.getMessage() for record in caplog.records] == [said]
+    bench.put(6)
+    bench.outcomes.append(judge(204, None, b""))
+    bench.step()
+    assert [record.getMessage() for record in caplog.records][1:] == [said.replace("200", "204")]

@@ -8,7 +8,7 @@ import pytest
 from daskscope import wire
 from daskscope.compression import SAMPLED, Encoding
 from daskscope.outcome import Outcome
-from daskscope.sender import PROBE_S
+from daskscope.sender import BACKOFF_CAP_S, PLAIN_S, PROBE_S, SAMPLED_TRIES
 from tests.plugin.rig import Inbox
 from tests.plugin.sending import AGAIN, Bench, seqs
 
@@ -116,3 +116,68 @@ def test_a_transport_that_wants_plain_what_is_plain_has_refused_it() -> None:
     report(bench, 0)
     assert bench.n_waiting == 0
     assert bench.sender.lost == {"refused": 1}
+
+
+def behind_a_proxy(answer: Outcome) -> tuple[Bench, Wire]:
+    """Plain is kept; whatever comes after the sample is answered like this."""
+    bench = Bench(jitter=0.0)
+    seen = Wire(lambda _: answer if seen.encodings[-1] in SAMPLED else TAKES)
+    bench.inbox = bench.sender._transport = seen
+    return bench, seen
+
+
+@pytest.mark.parametrize("answer", [AGAIN, Outcome("again", "ReadError: reset"), Outcome("again", "HTTP 502", wait_s=9)])
+def test_a_proxy_that_fails_at_the_sample_and_says_that_the_server_does_stops_nothing(answer: Outcome) -> None:
+    bench, seen = behind_a_proxy(answer)
+    for seq in range(200):
+        bench.put(seq)
+        while bench.n_waiting:
+            bench.step()
+            bench.clock.now_s += 30.0
+    assert seqs(bench) == [*range(200)]
+    assert bench.sender.lost == {}
+    n_hours = (bench.clock.now_s - 1_000.0) // PLAIN_S
+    tried = [n for n, encoding in enumerate(seen.encodings) if encoding in SAMPLED]
+    assert SAMPLED_TRIES <= len(tried) <= SAMPLED_TRIES * (n_hours + 1), "tried again once an hour, no oftener"
+
+
+def test_after_an_hour_the_sample_is_tried_again_and_used_where_it_passes() -> None:
+    passes = False
+    bench = Bench(jitter=0.0)
+    seen = Wire(lambda _: AGAIN if seen.encodings[-1] in SAMPLED and not passes else TAKES)
+    bench.inbox = bench.sender._transport = seen
+    report(bench, 0)
+    bench.put(1)
+    while bench.n_waiting:
+        bench.step()
+        bench.clock.now_s += BACKOFF_CAP_S
+    passes = True
+    report(bench, 2)
+    bench.clock.now_s += PLAIN_S
+    report(bench, 3)
+    report(bench, 4)
+    assert seen.encodings == ["zstd", *[SAMPLED[0]] * SAMPLED_TRIES, "zstd", "zstd", "zstd", SAMPLED[0]]
+    assert seqs(bench) == [0, 1, 2, 3, 4]
+
+
+def test_a_close_tries_plain_at_once() -> None:
+    bench, seen = behind_a_proxy(AGAIN)
+    report(bench, 0)
+    bench.put(1, 2)
+    bench.sender._closing = True
+    while bench.step():
+        bench.clock.now_s += bench.pause_s or 0
+    assert seen.encodings == ["zstd", SAMPLED[0], "zstd", "zstd"]
+    assert seqs(bench) == [0, 1, 2]
+
+
+def test_where_the_server_itself_is_away_for_long_nothing_but_the_encoding_changes() -> None:
+    bench, seen = negotiating(TAKES, *[AGAIN] * 20)
+    report(bench, 0)
+    bench.put(1)
+    while bench.n_waiting:
+        bench.step()
+        bench.clock.now_s += BACKOFF_CAP_S
+    assert seqs(bench) == [0, 1]
+    assert bench.sender.n_failed_tries == 20
+    assert seen.encodings == ["zstd", *[SAMPLED[0]] * SAMPLED_TRIES, *["zstd"] * (21 - SAMPLED_TRIES)]

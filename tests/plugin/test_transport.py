@@ -32,6 +32,7 @@ def post(url: str, token: str | None = TOKEN, times: int = 1, encoding: Encoding
 
 
 REPLY = {"id": 7, "url": "/acme/clusters/7", "next_s": 30, "wish": ["identity"]}
+NO_REPLY = Outcome("kept", "HTTP 200 and no reply of one")
 
 
 def test_a_message_is_posted_with_token_and_encoding_and_the_reply_is_read() -> None:
@@ -54,6 +55,16 @@ def test_without_a_token_none_is_sent() -> None:
     with server.running() as url:
         assert post(url, token=None).verdict == "kept"
     assert "authorization" not in server.posts[0][1]
+
+
+def test_of_an_answer_that_is_no_http_no_token_is_told() -> None:
+    def talk(connection: socket.socket, leave: threading.Event) -> None:
+        connection.sendall(b"what is " + request(connection).split(b"Bearer ")[1].split(b"\r\n")[0] + b"?\r\n\r\n")
+
+    with talking(talk) as address:
+        outcome = post(f"http://{address}")
+    assert outcome.verdict == "again"
+    assert "what is [secret]?" in outcome.reason
 
 
 ERROR = {"error": {"code": "bad-message", "message": "Column x is short."}}
@@ -220,7 +231,7 @@ def test_an_endless_body_is_cut() -> None:
 
     server.answer = endless
     with server.running() as url, traced() as peak:
-        assert post(url) == Outcome("kept", "", None)
+        assert post(url) == NO_REPLY
         assert peak() < 1 << 20
     assert server.written < 64 << 20, "what the sockets' buffers took, at most"
 
@@ -309,13 +320,13 @@ def test_a_token_that_cannot_be_sent_shows_in_no_reason(token: str) -> None:
 )  # fmt: skip
 def test_a_2xx_with_a_hostile_body_is_kept_without_a_reply(body: bytes) -> None:
     with Server(answers(200, body)).running() as url:
-        assert post(url) == Outcome("kept", "", None)
+        assert post(url) == NO_REPLY
 
 
 def test_a_reply_of_a_million_keys_is_not_read_to_its_end() -> None:
     body = b'{"id": 7, "url": "/x"' + b', "k": 0' * 1_000_000 + b"}"
     with Server(answers(200, body)).running() as url, traced() as peak:
-        assert post(url) == Outcome("kept", "", None)
+        assert post(url) == NO_REPLY
         assert peak() < 2 << 20
 
 

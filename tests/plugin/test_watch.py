@@ -15,6 +15,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 
 from daskscope import watch as module
 from daskscope import wire
+from daskscope.collect.history import History
 from daskscope.collect.memory import HISTORY, LongMemory
 from daskscope.scheduler_plugin import Starter, start_watch
 from daskscope.settings import Settings
@@ -283,7 +284,7 @@ async def test_the_server_s_wish_for_the_identity_is_heeded(cluster: Cluster) ->
 
 @pytest.mark.parametrize(
     ("asked_s", "pace_s"),
-    [(30.0, 30.0), (0.001, 1.0), (1e9, 3600.0), (float("inf"), 3600.0), (None, 10.0), (0.0, 10.0)],
+    [(30.0, 30.0), (9.9, 10.0), (0.001, 10.0), (1e9, 3600.0), (float("inf"), 3600.0), (None, 10.0), (0.0, 10.0)],
 )
 async def test_the_server_s_pace_is_heeded_within_limits(
     cluster: Cluster, asked_s: float | None, pace_s: float
@@ -294,6 +295,13 @@ async def test_the_server_s_pace_is_heeded_within_limits(
     assert watching._timer.callback_time == pace_s * 1e3
     watching._heed(wire.Reply(id=1, url="/x"))
     assert watching._message("running", None).next_s == 10.0
+
+
+async def test_nobody_is_made_to_report_oftener_than_is_configured(cluster: Cluster) -> None:
+    watching = Watch(cluster.scheduler, settings(interval_s=86_400.0), Inbox())
+    for asked_s in (1.0, 3600.0, 1e9):
+        watching._heed(wire.Reply(id=1, url="/x", next_s=asked_s))
+        assert watching._message("running", None).next_s == 86_400.0
 
 
 async def test_it_polls_by_itself_at_its_pace() -> None:
@@ -329,7 +337,8 @@ async def test_the_workload_does_not_notice_a_server_that_is_not_there(data: Pat
 
 async def test_no_code_of_ours_is_called_by_a_transition(cluster: Cluster) -> None:
     """Only what polls runs: while tasks go through all their states, no function of daskscope is entered; but for the
-    count of those that fail.
+    count of those that fail, and the sizing of the one event that Dask logs of a graph
+    or of what a client gathers.
 
     Agents are off: they come once, and what they hear is log lines and never transitions. And so is who looks for
     workers, by a clock.
@@ -337,9 +346,12 @@ async def test_no_code_of_ours_is_called_by_a_transition(cluster: Cluster) -> No
     look = await look_at(cluster.scheduler, logs=None, profile=False, hardware=False)
     look.watch.readers._roster.close()
     entered: set[str] = set()
+    sized: list[object] = []
 
     def trace(frame: Any, event: str, arg: Any) -> None:
-        if "plugin/daskscope" in frame.f_code.co_filename:
+        if frame.f_code is History.append.__code__ and event == "call":
+            sized.append(frame.f_locals["event"][1]["action"])
+        elif "plugin/daskscope" in frame.f_code.co_filename and not frame.f_code.co_filename.endswith("history.py"):
             entered.add(frame.f_code.co_qualname)
 
     sys.setprofile(trace)
@@ -350,4 +362,6 @@ async def test_no_code_of_ours_is_called_by_a_transition(cluster: Cluster) -> No
     finally:
         sys.setprofile(None)
     assert entered == {"LongMemory.appendleft"}
+    assert {*sized} <= {"update-graph", "gather"}
+    assert len(sized) <= 3
     assert look().totals.n_tasks == 6

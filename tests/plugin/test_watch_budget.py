@@ -7,6 +7,8 @@ import pytest
 import pytest_asyncio
 
 from daskscope import wire
+from daskscope.collect.tasks import TASK_S
+from daskscope.collect.topics import SIZE_S
 from daskscope.readers import DETAIL
 from daskscope.watch import Watch
 from tests.plugin.rig import Cluster, Inbox, inc, settings
@@ -138,3 +140,52 @@ async def test_what_the_sender_takes_is_part_of_it(cluster: Cluster) -> None:
         driven.watch.sender.cpu_s += sender_s
         driven.now_s += paces[-1]
     assert (set(paces[:20]), paces[-1]) == ({INTERVAL_S}, 2 * INTERVAL_S)
+
+
+async def test_all_of_a_visit_is_measured(cluster: Cluster) -> None:
+    """What is forgotten, and who looks after idleness, too."""
+    driven = Driven(cluster)
+    driven.watch.sender.start()
+    look: Any = driven.watch._closer
+    idleness, forget = look.look, driven.watch._forget
+
+    def dear(step: Any) -> Any:
+        def run(*given: Any) -> None:
+            driven.cpu_s += 2.0
+            step(*given)
+
+        return run
+
+    look.look, driven.watch._forget = dear(idleness), dear(forget)
+    message = await driven.next()
+    assert (message.itself.slowest_us, message.itself.cpu_us // 4_000_000) == (4_000_000, 1)
+    driven.watch.teardown()
+
+
+async def test_what_is_done_between_visits_is_charged(cluster: Cluster) -> None:
+    driven = Driven(cluster, tasks=True, events=("mine",), logs=None, profile=False, hardware=False)
+    driven.watch.readers.start()
+    driven.watch.sender.start()
+    await driven.next()
+    before_s = driven.watch.readers.charged_s()
+    await cluster.client.gather(cluster.client.map(inc, range(100)))
+    for n in range(200):
+        cluster.scheduler.log_event("mine", n)
+    message = await driven.next()
+    assert len(message.tasks.worker) == 100
+    charged_s = driven.watch.readers.charged_s()
+    assert charged_s - before_s >= 100 * TASK_S + 200 * SIZE_S
+    assert message.itself.cpu_us >= round(charged_s * 1e6)
+    driven.watch.readers.close()
+    driven.watch.teardown()
+
+
+async def test_charges_alone_make_messages_rarer(cluster: Cluster) -> None:
+    driven = Driven(cluster, tasks=True)
+    driven.watch.sender.start()
+    reader: Any = driven.watch.readers._tasks
+    for _ in range(20):
+        reader._n_noted += round(0.2 * INTERVAL_S / 10 / TASK_S)  # 2 % of a core
+        message = await driven.next()
+    assert message.next_s > INTERVAL_S
+    driven.watch.teardown()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sized
+from numbers import Real
+from typing import Any
 
 from daskscope.collect.payloads import as_text
 
@@ -25,6 +27,20 @@ def whole(value: object, most: int) -> int:
 def n_bytes(value: object) -> int:
     """A size in whole bytes; 0 for what no process has."""
     return int(value) if isinstance(value, (int, float)) and 0 <= value <= MAX_BYTES else 0
+
+
+def within(value: object, most: int) -> int | None:
+    """Any number as a whole one, at most so far from 0; None for what is no finite number: a user's `sizeof` may say
+    anything."""
+    try:
+        found = value if type(value) is int else _int(value) if isinstance(value, Real) else None
+    except (ValueError, OverflowError):
+        return None
+    return None if found is None else max(-most, min(found, most))
+
+
+def _int(number: Any) -> int:
+    return int(number)
 
 
 def n_items(value: object) -> int:

@@ -111,6 +111,15 @@ class DeathReader:
         """Whether the last read left deaths for the next that could have been told."""
         return self._n_ahead > 0
 
+    def let_go(self) -> None:
+        """Hold nothing that nobody will read, and leave unread what is new; those that were held count as lost."""
+        for place in self._all, self._of_nannies, self._of_scheduler:
+            self._topics.skip(place)
+        self._lost["deaths"] += len(self._waiting)
+        self._waiting.clear()
+        self._present.clear()
+        self._n_ahead = 0
+
     def read(self, workers: wire.Workers, now_s: float, *, last: bool = False) -> list[wire.Death]:
         """Deaths since the last call, as many as fit. `last`: wait for no nanny's word, for no later read will tell."""
         self._listen()

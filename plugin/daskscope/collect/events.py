@@ -7,20 +7,24 @@ message stays in Dask's own memory until the next (see `topics`).
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from daskscope import wire
 from daskscope.agent import TOPIC as AGENT_TOPIC
 from daskscope.collect.failures import TOPICS as FAILURE_TOPICS
+from daskscope.collect.history import HISTORY, MAX_BYTES
 from daskscope.collect.payloads import as_json, as_name
-from daskscope.collect.topics import HISTORY, Place, Topics
+from daskscope.collect.topics import Place, Topics
 
-MAX_CHARACTERS = 256 << 10
-"""So many characters of detail go into one message, each event counting for ENVELOPE more; the rest waits. A server
-takes 768 kB, compressed, and a scheduler's event loop 10 ms."""
-ENVELOPE = 256
+MAX_CHARACTERS = 512 << 10
+"""So many characters of detail go into one message, each event counting for ENVELOPE more, and texts that are not ASCII
+three times; the rest waits. A server takes 768 kB, compressed: what can hardly be compressed fits beside log lines."""
+ENVELOPE = 64
+MAX_READ_S, N_BETWEEN_LOOKS = 0.006, 4
+"""CPU time of one read, looked at after so many events: a small event takes 10 us, and a nested one nearly 1 ms."""
 
 _CAME_AND_WENT = ("add-worker", "remove-worker")
 _PLAIN_OF_FAILURES = ("action", "worker", "key", "start", "finish", "state")
@@ -30,9 +34,16 @@ _PLAIN_OF_FAILURES = ("action", "worker", "key", "start", "finish", "state")
 class EventReader:
     """Reads what was logged since it last looked."""
 
-    def __init__(self, topics: Topics, allowed: Iterable[str], *, exceptions: bool = True) -> None:
-        """`exceptions`: whether texts and tracebacks may be told."""
-        self._topics, self._exceptions = topics, exceptions
+    def __init__(
+        self,
+        topics: Topics,
+        allowed: Iterable[str],
+        *,
+        exceptions: bool = True,
+        cpu: Callable[[], float] = time.thread_time,
+    ) -> None:
+        """`exceptions`: whether texts and tracebacks may be told; `cpu`: seconds that this thread has computed."""
+        self._topics, self._exceptions, self._cpu = topics, exceptions, cpu
         allowed = frozenset(allowed) - {AGENT_TOPIC}
         self._every = "*" in allowed
         self._whole_all = self._every or "all" in allowed
@@ -66,7 +77,8 @@ class EventReader:
         """Whether so much waits that it is to be read soon, before Dask drops any of it."""
         if self._every:
             self._follow_all()
-        return sum(map(self._topics.n_unread, self._places.values())) >= HISTORY // 2
+        n_unread = sum(map(self._topics.n_unread, self._places.values()))
+        return n_unread >= HISTORY // 2 or self._topics.excess_bytes >= MAX_BYTES // 2
 
     def skip(self) -> None:
         """Leave unread what is new; it counts as lost."""
@@ -84,25 +96,27 @@ class EventReader:
         events: list[wire.Event] = []
         self._elsewhere.clear()
         self.behind = False
-        room = MAX_CHARACTERS
+        room, until_s = MAX_CHARACTERS, self._cpu() + MAX_READ_S
         for place in self._topics.unread(self._places.values()):
             if room > 0:
-                room = self._take(place, events, room)
+                room = self._take(place, events, room, until_s)
             if not self._topics.is_read(place):
                 self.behind = True
                 self._places[place.topic] = self._places.pop(place.topic)  # the next read begins with another
                 break
         return events
 
-    def _take(self, place: Place, events: list[wire.Event], room: int) -> int:
-        """Add what is new in one topic; how much room is left."""
-        for at_s, message in self._topics.read(place):
+    def _take(self, place: Place, events: list[wire.Event], room: int, until_s: float) -> int:
+        """Add what is new in one topic; how much room is left: none once it is late."""
+        for n, (at_s, message) in enumerate(self._topics.read(place), 1):
             event = self._guarded(place.topic, at_s, message)
             if event is not None:
                 events.append(event)
-                room -= ENVELOPE + len(event.detail)
-                if room <= 0:
-                    break
+                room -= ENVELOPE + len(event.detail) * (1 if event.detail.isascii() else 3)
+            if n % N_BETWEEN_LOOKS == 0 and self._cpu() >= until_s:
+                room = 0
+            if room <= 0:
+                break
         return room
 
     def _follow(self, name: Any, *, from_start: bool = False) -> None:

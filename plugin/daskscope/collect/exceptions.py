@@ -9,7 +9,7 @@ not told, nor what a retry healed. Failures of Dask's own (see `failures`) are n
 from __future__ import annotations
 
 import pickle
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterable
 from functools import partial
 from itertools import islice, takewhile
@@ -32,6 +32,8 @@ MAX_FAMILIES = 50
 """So many families go into one message; further ones wait for the next."""
 MAX_WAITING = 1_000
 """So many families are held; tasks of further ones are counted as lost."""
+MAX_FILED = 3_000
+"""So many tasks are looked at in one read, in some 6 ms; the others wait in the scheduler's memory."""
 MAX_TEXT = 10_000
 """Characters of a text or traceback, as Dask's own `distributed.admin.max-error-length`; a longer one is marked as
 cut."""
@@ -50,8 +52,9 @@ class ExceptionReader:
     def __init__(self, scheduler: Scheduler, groups: GroupReader, *, transmit: bool) -> None:
         self._scheduler, self._groups, self._transmit = scheduler, groups, transmit
         self._youngest: ErredTask | None = None
-        self._n_seen = 0
-        """Of all that the scheduler ever noted, where its memory is one that counts them."""
+        self._n_seen = self._n_counted = 0
+        """Of all that the scheduler ever noted, where its memory is one that counts them: those that need no more
+        looking at, and those that are in `n_tasks_erred`."""
         self._waiting: dict[Hashable, wire.ExceptionFamily] = {}
         self._reasons: dict[Hashable, tuple[str, str]] = {}
         self.n_rows = 0
@@ -63,34 +66,54 @@ class ExceptionReader:
     @property
     def waiting(self) -> Counter[str]:
         """What the last read left for the next: `exceptions`, in tasks."""
-        return Counter({"exceptions": sum(family.count for family in self._waiting.values())})
+        return Counter({"exceptions": sum(family.count for family in self._waiting.values()) + self.n_unread})
 
     @property
     def behind(self) -> bool:
-        """Whether the last read left families for the next."""
-        return bool(self._waiting)
+        """Whether the last read left families or tasks for the next."""
+        return bool(self._waiting or self.n_unread)
+
+    @property
+    def n_unread(self) -> int:
+        """Failed tasks that the scheduler remembers, and that were not looked at."""
+        known = self._scheduler.erred_tasks
+        return min(known.n_ever - self._n_seen, len(known)) if isinstance(known, LongMemory) else 0
+
+    def let_go(self) -> None:
+        """Hold nothing that nobody will read: it counts as lost."""
+        self.lost += self.waiting
+        known = self._scheduler.erred_tasks
+        self._n_seen = known.n_ever if isinstance(known, LongMemory) else 0
+        self._waiting.clear()
+
+    def file_all(self) -> None:
+        """Look at all, however many: the scheduler is about to forget them."""
+        while self.n_unread:
+            self._file_tasks()
 
     def read(self, failures: Iterable[Failure] = ()) -> list[wire.ExceptionFamily]:
         """Families of tasks that failed since the last call, and of Dask's own `failures`, as many as fit; `behind`
         tells of more."""
-        fresh, n_missed = self._fresh()
-        self.n_tasks_erred += len(fresh) + n_missed
-        if n_missed:
-            self.lost["exceptions"] += n_missed
+        self._file_tasks()
         if not self._transmit:
             return []
-        self._reasons.clear()
-        for erred in reversed(fresh):
-            try:
-                self._file_task(erred)
-            except Exception:  # noqa: BLE001  # one task's trouble is not the others'
-                self.lost["unreadable-exceptions"] += 1
         for failure in failures:
             # The first line tells what failed; the others, the story of one task.
             alike = ("dask", failure.type, failure.prefix, failure.text.partition("\n")[0])
             self._file(alike, failure.at_s, failure.workers, partial(_of_dask, failure))
         families = self._waiting
         return [families.pop(alike) for alike in list(islice(families, MAX_FAMILIES))]
+
+    def _file_tasks(self) -> None:
+        fresh, n_missed = self._fresh()
+        if n_missed:
+            self.lost["exceptions"] += n_missed
+        self._reasons.clear()
+        for erred in fresh if self._transmit else ():
+            try:
+                self._file_task(erred)
+            except Exception:  # noqa: BLE001  # one task's trouble is not the others'
+                self.lost["unreadable-exceptions"] += 1
 
     def _file_task(self, erred: ErredTask) -> None:
         prefix, group = key_split(erred.key), self._groups.number(erred.key)
@@ -121,18 +144,26 @@ class ExceptionReader:
             family.workers = sorted({*family.workers, *workers})[:MAX_WORKERS]
 
     def _fresh(self) -> tuple[list[ErredTask], int]:
-        """Those that failed since the last call, youngest first, and how many more had fallen out by now."""
+        """The oldest of those that failed and were not looked at, oldest first, and how many had fallen out by now."""
         known = self._scheduler.erred_tasks
-        fresh = list(takewhile(lambda erred: erred is not self._youngest, known))
-        n_missed = 0
-        if isinstance(known, LongMemory):
-            n_missed = max(known.n_ever - self._n_seen - len(fresh), 0)
-            self._n_seen = known.n_ever
-        elif self._youngest is not None and len(fresh) == known.maxlen:
-            n_missed = 1  # the last one seen has fallen out: one is what is certain
-        if fresh:
-            self._youngest = fresh[0]
+        if not isinstance(known, LongMemory):
+            return self._fresh_of(known)
+        self.n_tasks_erred += known.n_ever - self._n_counted
+        n_unread, n_missed = self.n_unread, max(known.n_ever - self._n_seen - len(known), 0)
+        n_taken = min(n_unread, MAX_FILED) if self._transmit else n_unread
+        fresh = list(islice(known, n_unread - n_taken, n_unread))[::-1] if self._transmit else []
+        self._n_seen, self._n_counted = self._n_seen + n_missed + n_taken, known.n_ever
+        self._youngest = next(iter(known), self._youngest)
         return fresh, n_missed
+
+    def _fresh_of(self, known: deque[ErredTask]) -> tuple[list[ErredTask], int]:
+        """The same of a memory that counts nothing: somebody put it in place of ours. It keeps 100."""
+        fresh = list(takewhile(lambda erred: erred is not self._youngest, known))
+        # The last one seen has fallen out: one is what is certain.
+        n_missed = 1 if self._youngest is not None and len(fresh) == known.maxlen else 0
+        self.n_tasks_erred += len(fresh) + n_missed
+        self._youngest = fresh[0] if fresh else self._youngest
+        return fresh[::-1], n_missed
 
     def _reason(self, erred: ErredTask, prefix: str, group: int | None) -> tuple[str, str]:
         """Why the scheduler failed a task, and the same without the task's name. Only its own pickles are opened: a

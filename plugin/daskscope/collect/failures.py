@@ -54,7 +54,7 @@ class FailureReader:
         """Follows nothing where none are to be sent."""
         self._topics = topics
         self._places = [topics.follow(topic) for topic in TOPICS] if transmit else []
-        self._n_unreadable = 0
+        self._n_unreadable = self._n_skipped = 0
 
     @property
     def waiting(self) -> Counter[str]:
@@ -69,8 +69,12 @@ class FailureReader:
     @property
     def lost(self) -> Counter[str]:
         """`exceptions` that Dask had dropped before they could be read, and `unreadable-exceptions`."""
-        missed = sum(place.n_missed for place in self._places)
+        missed = self._n_skipped + sum(place.n_missed for place in self._places)
         return Counter({"exceptions": missed, "unreadable-exceptions": self._n_unreadable})
+
+    def let_go(self) -> None:
+        """Leave unread what is new, for nobody will read it; it counts as lost."""
+        self._n_skipped += sum(map(self._topics.skip, self._places))
 
     def read(self) -> list[Failure]:
         """New failures, oldest first within each topic."""

@@ -6,6 +6,7 @@ under public ones, which are properties now, and slow.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from distributed.scheduler import TaskGroup
 
 from daskscope import wire
+from daskscope.collect.bounds import within
 from daskscope.collect.payloads import as_key
 
 MAX_TYPES = 20
@@ -30,11 +32,14 @@ _columns = attrgetter("name", "prefix.name", "span_id", "start", "stop", "nbytes
 class Tracked:
     """What is remembered of a group between two reads."""
 
-    __slots__ = ("action_us", "computation", "done", "n_tasks", "no", "seen", "span")
+    __slots__ = ("action_us", "added", "computation", "done", "n_tasks", "no", "seen", "span")
 
     def __init__(self, no: int, computation: int | None, span: str | None) -> None:
         self.no, self.computation, self.span = no, computation, span
         self.seen: tuple[Any, ...] = ()
+        """As it was told last."""
+        self.added: tuple[Any, ...] = ()
+        """As its figures were taken into the running totals since then; empty if they were not."""
         self.done = False
         self.n_tasks = 0
         self.action_us: dict[str, int] = {}
@@ -63,8 +68,9 @@ def action_us(group: TaskGroup) -> dict[str, int]:
     return {action: round(seconds * 1e6) for action, seconds in group.all_durations.items()}
 
 
-def table(told: Sequence[Told]) -> wire.Groups:
-    """Groups as columns of a message, with the numbers of those that each depended on."""
+def table(told: Sequence[Told], lost: Counter[str]) -> wire.Groups:
+    """Groups as columns of a message, with the numbers of those that each depended on; sizes that are no numbers are
+    0, and `unreadable-sizes` of `lost`."""
     if not told:
         return wire.Groups()
     groups, tracked, dependencies = zip(*told, strict=True)
@@ -81,7 +87,7 @@ def table(told: Sequence[Told]) -> wire.Groups:
         start_ms=[round(start_s * 1e3) if start_s else None for start_s in starts_s],
         stop_ms=[round(stop_s * 1e3) if stop_s else None for stop_s in stops_s],
         n_tasks=[each.n_tasks for each in tracked],
-        nbytes=_bounded(nbytes),
+        nbytes=_bounded(nbytes, lost),
         states={state: [*column] for state, column in counts if any(column)},
         action_us={
             action: [each.get(action, 0) for each in spent_us] for action in sorted(set[str]().union(*spent_us))
@@ -91,7 +97,9 @@ def table(told: Sequence[Told]) -> wire.Groups:
     )
 
 
-def _bounded(nbytes: Sequence[int]) -> list[int]:
-    if min(nbytes) >= -wire.MOST_BYTES and max(nbytes) <= wire.MOST_BYTES:
+def _bounded(nbytes: Sequence[Any], lost: Counter[str]) -> list[int]:
+    if {*map(type, nbytes)} == {int} and min(nbytes) >= -wire.MOST_BYTES and max(nbytes) <= wire.MOST_BYTES:
         return [*nbytes]
-    return [max(-wire.MOST_BYTES, min(each, wire.MOST_BYTES)) for each in nbytes]
+    found = [within(each, wire.MOST_BYTES) for each in nbytes]
+    lost["unreadable-sizes"] += found.count(None)
+    return [each or 0 for each in found]

@@ -38,6 +38,8 @@ ACTIVE_PER_READ, SETTLED_PER_READ = 2_000, 300
 later."""
 MAX_KEPT = 2_000
 """So many groups that the scheduler has forgotten are kept, those told last, should a message be lost."""
+MAX_GONE = 200
+"""Of so many groups that were let go the number is known still: a task that failed may be looked at late."""
 
 T = TypeVar("T")
 
@@ -90,14 +92,18 @@ class GroupReader:
         self._scheduler = scheduler
         self._numbers: dict[TaskGroup, int] = {}
         self._named: dict[str, TaskGroup] = {}
-        # Each group that is followed stands in one of these three.
+        self._gone: dict[str, int] = {}
+        # Each group that is followed stands in one of these four: the first two were not told yet.
         self._unread: dict[TaskGroup, tuple[int | None, str | None]] = {}
+        self._added: dict[TaskGroup, Tracked] = {}
         self._active: deque[tuple[TaskGroup, Tracked]] = deque()
         self._settled: deque[tuple[TaskGroup, Tracked]] = deque()
         # Those that the scheduler has forgotten, with what they depended on: told once, and to be told again.
         self._kept: deque[Told] = deque(maxlen=MAX_KEPT)
         self._again: deque[Told] = deque()
         self._n_left = 0
+        self.lost: Counter[str] = Counter()
+        """`unreadable-sizes`."""
         self.n_groups = 0
         self.n_tasks = 0
         self.action_us: dict[str, int] = {}
@@ -111,7 +117,7 @@ class GroupReader:
     @property
     def waiting(self) -> Counter[str]:
         """What the last read left for the next: `groups`."""
-        return Counter({"groups": len(self._unread) + len(self._again) + self._n_left})
+        return Counter({"groups": self.n_unread + len(self._again) + self._n_left})
 
     @property
     def behind(self) -> bool:
@@ -121,17 +127,20 @@ class GroupReader:
     @property
     def n_unread(self) -> int:
         """Groups that were found and not told yet."""
-        return len(self._unread)
+        return len(self._unread) + len(self._added)
 
     @property
     def n_active(self) -> int:
-        return len(self._unread) + len(self._active)
+        return self.n_unread + len(self._active)
 
     def number(self, key: Key) -> int | None:
-        """Number of a task's group, also when the scheduler has forgotten both since the last read."""
+        """Number of a task's group, also when the scheduler has forgotten both not long ago."""
         task = self._scheduler.tasks.get(key)
-        group = self._named.get(key_split_group(key)) if task is None else task.group
-        return None if group is None else self._numbers.get(group)
+        if task is not None:
+            return self._numbers.get(task.group)
+        name = key_split_group(key)
+        group = self._named.get(name)
+        return self._gone.get(name) if group is None else self._numbers.get(group)
 
     def number_of(self, group: TaskGroup) -> int | None:
         """Number of a group that is followed."""
@@ -177,15 +186,16 @@ class GroupReader:
         `last`: look at every group, for no later read will.
         """
         self._n_left = 0
-        room = snapshots_at_once(len(self._unread))
-        fresh = [(group, self._unread.pop(group)) for group in list(islice(self._unread, room))]
-        changed = [(group, Tracked(self._numbers[group], *owners), look(group)) for group, owners in fresh]
+        room = snapshots_at_once(self.n_unread)
+        changed = [(group, self._added.pop(group), look(group)) for group in list(islice(self._added, room))]
+        for group in list(islice(self._unread, room - len(changed))):
+            changed.append((group, self._begin(group), look(group)))
         alive = self._scheduler.task_groups.get
         for queue, limit in (self._active, ACTIVE_PER_READ), (self._settled, SETTLED_PER_READ):
             for followed in _first(queue, len(queue) if last else limit):
                 group, tracked = followed
                 seen = look(group)
-                if seen == tracked.seen and alive(group.name) is group:
+                if seen == tracked.seen and not tracked.added and alive(group.name) is group:
                     queue.append(followed)
                 elif len(changed) < room:
                     changed.append((group, tracked, seen))
@@ -199,7 +209,35 @@ class GroupReader:
             if not self._take(group, tracked, seen):
                 self._kept.append(one)
         self._kept.extend(again)
-        return table([*told, *again])
+        return table([*told, *again], self.lost)
+
+    def add_up(self) -> None:
+        """Bring the running totals up to now and tell nothing: of as many groups as a read looks at, in turns."""
+        for group in list(islice(self._unread, snapshots_at_once(len(self._unread)))):
+            self._added[group] = self._begin(group)
+        for queue, limit in (self._active, ACTIVE_PER_READ), (self._settled, SETTLED_PER_READ):
+            for followed in _first(queue, limit):
+                self._add_changed(*followed)
+                queue.append(followed)
+        for followed in self._added.items():
+            self._add_changed(*followed)
+
+    def _begin(self, group: TaskGroup) -> Tracked:
+        return Tracked(self._numbers[group], *self._unread.pop(group))
+
+    def _add_changed(self, group: TaskGroup, tracked: Tracked) -> None:
+        seen = look(group)
+        if seen != (tracked.added or tracked.seen):
+            tracked.added = seen
+            self._add(group, tracked)
+
+    def _add(self, group: TaskGroup, tracked: Tracked) -> None:
+        n_tasks = sum(group.states.values())
+        self.n_tasks += n_tasks - tracked.n_tasks
+        spent_us = action_us(group) if group.duration else tracked.action_us
+        for action, each_us in spent_us.items():
+            self.action_us[action] = self.action_us.get(action, 0) + each_us - tracked.action_us.get(action, 0)
+        tracked.n_tasks, tracked.action_us = n_tasks, spent_us
 
     def _dependencies(self, group: TaskGroup) -> list[int]:
         before = group.dependencies
@@ -208,11 +246,8 @@ class GroupReader:
     def _take(self, group: TaskGroup, tracked: Tracked, seen: tuple[Any, ...]) -> bool:
         """Move a changed group's figures into the running totals, and put it where the next reads find it; False if
         the scheduler has forgotten it: what was read just now is the last there is to read."""
-        n_tasks, done = sum(group.states.values()), is_done(group)
-        self.n_tasks += n_tasks - tracked.n_tasks
-        spent_us = action_us(group) if group.duration else tracked.action_us
-        for action, each_us in spent_us.items():
-            self.action_us[action] = self.action_us.get(action, 0) + each_us - tracked.action_us.get(action, 0)
+        done = is_done(group)
+        self._add(group, tracked)
         if tracked.span is None and group.span_id is not None:  # scattered, and then part of a graph
             tracked.span = group.span_id
             self.spans[tracked.span].grow(1, n_open=not tracked.done)
@@ -225,11 +260,13 @@ class GroupReader:
         if tracked.span is not None:
             self.spans[tracked.span].add(*change)
             self.touched[tracked.span] = None
-        tracked.seen, tracked.n_tasks, tracked.done, tracked.action_us = seen, n_tasks, done, spent_us
+        tracked.seen, tracked.added, tracked.done = seen, (), done
         if is_there:
             (self._settled if done else self._active).append((group, tracked))
             return True
-        del self._numbers[group]
+        self._gone[group.name] = self._numbers.pop(group)
+        if len(self._gone) > MAX_GONE:
+            del self._gone[next(iter(self._gone))]
         if self._named.get(group.name) is group:
             del self._named[group.name]
         return False

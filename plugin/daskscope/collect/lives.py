@@ -40,6 +40,10 @@ class Lives:
         self._before = {}
         return self._read(moments)
 
+    def let_go(self) -> None:
+        """Leave unread what is new: nobody will read it."""
+        self._topics.skip(self._place)
+
     def _read(self, moments: Moments) -> Moments:
         for at_s, event in self._topics.read(self._place):
             # Users may log events of their own here.

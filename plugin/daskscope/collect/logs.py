@@ -23,6 +23,8 @@ MAX_WAITING, MAX_WAITING_CHARACTERS = 10_000, 16 << 20
 """Held until they go into a message; beyond either the oldest give way."""
 MAX_PROCESSES = 10_000
 """So many are remembered with how many of their lines were dropped since their last one that went."""
+LINE_S = 5e-6
+"""CPU time that is charged for a line of the scheduler's own process (see `bench charges`)."""
 MAX_NUMBER = 1 << 31
 """Of a level or of dropped lines."""
 
@@ -40,11 +42,12 @@ class LogReader:
         self._tap = None if level is None else Tap(level, self._own.hear)
         self._waiting: deque[tuple[Process, Line]] = deque()
         self._n_characters = 0
+        self._is_read = True
         self._unsaid: Counter[Process] = Counter()
         """Lines that were dropped, to be told with the process's next one."""
         self._delays_ms: dict[str, int] = {}
         """Of workers, kept for what a nanny tells of their end."""
-        self.n_lines = 0
+        self.n_lines = self._n_own = 0
         self.lost: Counter[str] = Counter()
 
     @property
@@ -56,6 +59,11 @@ class LogReader:
     def behind(self) -> bool:
         """Whether the last read left lines for the next."""
         return bool(self._waiting)
+
+    @property
+    def charged_s(self) -> float:
+        """CPU time in logging, a running total: an estimate."""
+        return LINE_S * self._n_own
 
     def start(self) -> None:
         """Hear this process. Agents in it, of workers or nannies, then leave its lines to us."""
@@ -75,6 +83,18 @@ class LogReader:
             self._tap.detach()
             if listeners().get(self._scheduler.id) is self:
                 del listeners()[self._scheduler.id]
+
+    def let_go(self) -> None:
+        """Hear nothing and hold nothing any more: nobody will read it. All counts as lost, also what agents send."""
+        self.close()
+        self._is_read = False
+        self.lost += self.waiting
+        self._waiting.clear()
+        self._n_characters = 0
+        lines, dropped = self._own.take()
+        while lines or dropped:
+            self.lost["log-lines"] += len(lines) + dropped + sum(line[4] for line in lines)
+            lines, dropped = self._own.take()
 
     def join(self, route: Route) -> None:
         """An agent in this process: it has nothing to send."""
@@ -102,7 +122,9 @@ class LogReader:
         delay_ms = self._delay_ms(worker) if role == "nanny" else 0
         for given in payload["lines"]:
             line = _line(given, delay_ms)
-            if line is None:
+            if not self._is_read:
+                self.lost["log-lines"] += 1 + (line[4] if line else 0)
+            elif line is None:
                 self._lose(process, "unreadable-log-lines", 1)
             else:
                 self._add(process, line)
@@ -151,6 +173,7 @@ class LogReader:
         while lines or dropped:
             for line in lines:
                 self._add(("scheduler", None), line)
+            self._n_own += len(lines) + dropped
             self._lose(("scheduler", None), "log-lines", dropped)
             lines, dropped = self._own.take()
 

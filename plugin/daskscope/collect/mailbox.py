@@ -33,8 +33,10 @@ class Mailbox:
         self.lost = lost
         self._kinds: dict[str, deque[tuple[Any, int]]] = {kind: deque() for kind in GIVE_WAY}
         """Events with their sizes."""
-        self._n_messages = self._n_bytes = 0
+        self._n_messages = self.n_bytes = self.n_ever = 0
+        """Of what is kept; and messages that ever came."""
         self._before: Any = None
+        self._is_read = True
 
     def open(self, scheduler: Scheduler) -> None:
         self._before = _exchange(scheduler, self)
@@ -49,14 +51,24 @@ class Mailbox:
             if theirs is not self:
                 _exchange(scheduler, theirs)
 
+    def let_go(self) -> None:
+        """Hold nothing any more: nobody will read it. What was held and what comes is counted."""
+        self._is_read = False
+        while len(self):
+            self.lost.update(_told(self._take(GIVE_WAY)))
+
     def append(self, event: Any) -> None:
         """Called by Dask in the middle of its own work, so it never raises."""
+        self.n_ever += 1
         try:
             size = _size(event[1])
+            if not self._is_read:
+                self.lost.update(_told(event[1]))
+                return
             self._kinds[event[1]["kind"]].append((event, size))
             self._n_messages += 1
-            self._n_bytes += size
-            while self._n_messages > MAX_MESSAGES or self._n_bytes > MAX_BYTES:
+            self.n_bytes += size
+            while self._n_messages > MAX_MESSAGES or self.n_bytes > MAX_BYTES:
                 self.lost.update(_told(self._take(GIVE_WAY)))
         except Exception:  # noqa: BLE001  # anybody may write into a topic
             self.lost["unreadable-agent-messages"] += 1
@@ -69,13 +81,13 @@ class Mailbox:
         messages = next((self._kinds[kind] for kind in order if self._kinds[kind]), self._kinds[order[0]])
         event, size = messages.popleft()
         self._n_messages -= 1
-        self._n_bytes -= size
+        self.n_bytes -= size
         return event[1]
 
     def clear(self) -> None:
         for messages in self._kinds.values():
             messages.clear()
-        self._n_messages = self._n_bytes = 0
+        self._n_messages = self.n_bytes = 0
 
     def __len__(self) -> int:
         return self._n_messages

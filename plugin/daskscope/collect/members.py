@@ -107,6 +107,13 @@ class MemberReader:
         """Whether the last read left members for the next."""
         return bool(self._changed or self._left)
 
+    def let_go(self) -> None:
+        """Hold nothing that nobody will read; it counts as lost."""
+        self._lives.let_go()
+        self.lost += self.waiting
+        self._changed.clear()
+        self._left.clear()
+
     def start(self) -> None:
         """Looks at the scheduler's own machine, in a thread: that reads from disk, and may ask EC2."""
         threading.Thread(target=self._look_around, name="daskscope-hardware", daemon=True).start()

@@ -8,7 +8,6 @@ a user's own: it is left out and counted.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Set
 from itertools import islice
@@ -16,6 +15,8 @@ from typing import Any
 
 MAX_NAME = 200
 """Characters of a part of a key."""
+MAX_VALUE = 1e300
+"""As far from 0 as a server takes a value."""
 _MAX_WHOLE = 1 << 53
 """Beyond it a float is no exact integer."""
 
@@ -84,12 +85,12 @@ class Totals:
 
 
 def number(value: Any) -> float | None:
-    """A finite number, whole ones as integers; None for anything else."""
+    """A number within MAX_VALUE of 0, whole ones as integers; None for anything else."""
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    if not math.isfinite(found):
+    if not abs(found) <= MAX_VALUE:  # nor is what is no number
         return None
     return int(found) if found.is_integer() and abs(found) < _MAX_WHOLE else found
 

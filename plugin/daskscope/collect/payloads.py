@@ -105,7 +105,7 @@ def is_plain_key(value: object) -> bool:
     """Whether a key is of texts and numbers alone, whose `str` and `repr` are Python's own."""
     if type(value) is tuple:
         return all(map(is_plain_key, cast("tuple[object, ...]", value)))
-    return type(value) in (str, bytes, int, float)
+    return value is None or type(value) in (str, bytes, int, float, bool)
 
 
 def exception_type(text: str) -> str:

@@ -1,8 +1,9 @@
 """Topics of Dask's events: read by count, never subscribed to.
 
 Dask keeps the last 1,000 messages of each topic, and a counter of all. While a watch runs, the topics that it reads
-have longer deques, which are cut back to Dask's own length once they are read: no code of ours runs when somebody logs.
-Dask 2024.7.0 moved topics into a broker; before, they were two dicts on the scheduler.
+have longer deques (see `history`), which are cut back to Dask's own length once they are read: whoever logs waits for
+nothing of ours but the sizing of the message. Dask 2024.7.0 moved topics into a broker; before, they were two dicts on
+the scheduler.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from daskscope.agent import TOPIC as AGENT_TOPIC
+from daskscope.collect.history import HISTORY, Excess, History
 
 if TYPE_CHECKING:
     from distributed import Scheduler
 
-HISTORY = 20_000
-"""Messages of a topic that the scheduler may keep from one read to the next, instead of 1,000."""
+SIZE_S = 5e-6
+"""CPU time that is charged for the sizing of a message (see `bench charges`)."""
 
 
 @dataclass(slots=True)
@@ -43,6 +44,17 @@ class Topics:
         self._places: dict[Any, list[Place]] = {}
         self._every = self._started = False
         self._own_factory: Any = None
+        self._excess = Excess()
+
+    @property
+    def excess_bytes(self) -> int:
+        """Of messages that are kept beyond Dask's own memories, roughly."""
+        return self._excess.n_bytes
+
+    @property
+    def charged_s(self) -> float:
+        """CPU time while somebody logs, a running total: an estimate."""
+        return SIZE_S * self._excess.n_sized
 
     def follow(self, topic: Any, *, from_start: bool = False) -> Place:
         """A place in a topic: before what Dask still has of it; or at its very start, so that what overflowed counts as
@@ -132,15 +144,18 @@ class Topics:
         if not self._started or own is None:
             return
         known = self._known()
+        n_bytes = 0
         for topic in self.names() if self._every else self._places:
             found = known.get(topic, ())
             if len(getattr(found, "events", found)) <= own:  # most of them, and there may be thousands
                 continue
             count, messages = self._find(topic) or (0, deque[Any]())
-            if messages.maxlen == HISTORY:
+            if isinstance(messages, History):
                 unread = max((count - place.n_read for place in self._places.get(topic, ())), default=0)
                 for _ in range(len(messages) - max(own, unread)):
                     messages.popleft()
+                n_bytes += messages.excess_bytes()
+        self._excess.n_bytes = n_bytes
 
     def close(self) -> None:
         """Put Dask's own lengths back."""
@@ -152,7 +167,7 @@ class Topics:
             self._known().default_factory, self._own_factory = self._own_factory, None
         for topic in self.names():
             _, messages = self._find(topic) or (0, deque[Any]())
-            if own is not None and messages.maxlen == HISTORY > own:
+            if own is not None and isinstance(messages, History):
                 self._put(topic, deque(messages, own))
 
     def _known(self) -> defaultdict[Any, Any]:
@@ -183,7 +198,7 @@ class Topics:
         messages: Any = self._known()[topic]
         messages = messages if isinstance(messages, deque) else messages.events
         if messages.maxlen == own:
-            self._put(topic, deque(messages, HISTORY))
+            self._put(topic, History(messages, own, self._excess))
 
     def _own_length(self) -> int | None:
         """Dask's own length of a topic; None if it keeps all, or if nothing tells."""
@@ -195,4 +210,12 @@ class Topics:
         own = self._own_length()
         if own is None or own >= HISTORY:
             return self._own_factory
-        return partial(self._own_factory.func, **{**self._own_factory.keywords, "maxlen": HISTORY})
+
+        def make() -> Any:
+            found = self._own_factory()
+            if isinstance(found, deque):
+                return History((), own, self._excess)
+            found.events = History((), own, self._excess)
+            return found
+
+        return make

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from daskscope import wire
 from daskscope.collect.adaptive import AdaptiveReader
-from daskscope.collect.bounds import MAX_BYTES
+from daskscope.collect.bounds import MAX_BYTES, within
 from daskscope.collect.clients import connected_clients
 
 if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import WorkerState
+
+
+MAX_THREADS = (1 << 31) - 1
+"""What a column of the lake holds."""
 
 
 class TotalsReader:
@@ -29,13 +33,14 @@ class TotalsReader:
         self._thread_s = 0.0
         self._peak_memory_bytes = 0
         self._peak_workers = 0
+        self._n_unreadable = 0
 
     @property
     def lost(self) -> Counter[str]:
-        """`unreadable-adaptive`."""
-        return self._adaptive.lost
+        """`unreadable-adaptive`, and `unreadable-sizes`: sums over workers that were no numbers."""
+        return self._adaptive.lost + Counter({"unreadable-sizes": self._n_unreadable})
 
-    def read(self, workers: wire.Workers, now_s: float) -> wire.Totals:
+    def read(self, now_s: float) -> wire.Totals:
         scheduler = self._scheduler
         present = scheduler.workers.values()
         memory_bytes, managed_bytes, spilled_bytes = _memory(present)
@@ -45,7 +50,7 @@ class TotalsReader:
             waiting += states.get("waiting", 0)
             in_memory += states.get("memory", 0)
             erred += states.get("erred", 0)
-        n_workers = len(workers.address)
+        n_workers = len(present)
         self._peak_memory_bytes = max(self._peak_memory_bytes, memory_bytes)
         self._peak_workers = max(self._peak_workers, n_workers)
         timeout_s = scheduler.idle_timeout
@@ -53,19 +58,19 @@ class TotalsReader:
         adaptive = self._adaptive.read(now_s)
         return wire.Totals(
             n_workers=n_workers,
-            n_threads=sum(workers.n_threads),
+            n_threads=self._whole(scheduler.total_nthreads, MAX_THREADS),
             n_clients=len(connected_clients(scheduler)),
             memory_bytes=memory_bytes,
             managed_bytes=managed_bytes,
             spilled_bytes=spilled_bytes,
-            memory_limit_bytes=sum([state.memory_limit or 0 for state in present]),
+            memory_limit_bytes=self._whole(sum([state.memory_limit or 0 for state in present])),
             waiting=waiting,
             queued=len(scheduler.queued),
             no_worker=len(scheduler.unrunnable),
             processing=sum([len(state.processing) for state in present]),
             in_memory=in_memory,
             erred=erred,
-            held_bytes=max(0, min(sum([state.nbytes for state in present]), wire.MOST_BYTES)),
+            held_bytes=self._whole(sum([state.nbytes for state in present])),
             idle_since_ms=round(idle_since * 1e3) if idle_since else None,
             idle_timeout_us=round(timeout_s * 1e6) if timeout_s else None,
             desired_workers=adaptive.desired,
@@ -78,6 +83,12 @@ class TotalsReader:
             peak_memory_bytes=self._peak_memory_bytes,
             peak_workers=self._peak_workers,
         )
+
+    def _whole(self, total: object, most: int = wire.MOST_BYTES) -> int:
+        """A sum over workers, for which users may have put in anything; never below 0."""
+        found = within(total, most)
+        self._n_unreadable += found is None
+        return max(found or 0, 0)
 
     def _measured(self, quantity: str) -> int:
         """What the scheduler's own monitor measured last; 0 if it does not."""

@@ -66,7 +66,7 @@ class WorkerReader:
             address=[*self._addresses],
             name=[*self._names],
             status=[_STATUS[state.status] for state in states],
-            n_threads=[state.nthreads for state in states],
+            n_threads=self._n_threads(states),
             memory_limit_mib=[*self._limits_mib],
         )
         columns = _all_at_once(metrics) or self._one_by_one(metrics)
@@ -83,6 +83,10 @@ class WorkerReader:
         self._addresses = [state.address for state in states]
         self._names = [worker_name(state.name) for state in states]
         self._limits_mib = self._wholes([state.memory_limit for state in states], MIB)
+
+    def _n_threads(self, states: list[WorkerState]) -> list[int]:
+        found: list[Any] = [state.nthreads for state in states]
+        return found if {*map(type, found)} <= {int} else self._wholes(found)
 
     def _one_by_one(self, metrics: Sequence[dict[str, Any]]) -> list[list[int]]:
         """The same as `_all_at_once`, whatever users have put there."""

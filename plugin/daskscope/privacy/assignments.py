@@ -36,8 +36,10 @@ class Assignments:
                     yield start, len(text)
                     return
                 found = Pair(self._names, text, start, stop, sign).spans()
-            elif name[-1:] in ("s", "S") and self._names.sign(name[:-1]) is Sign.SECRET:
-                found = in_list(self._names, text, name, stop)
+                if sign is Sign.MAYBE and not (found := list(found)):
+                    found = in_list(self._names, text, name, stop, sign)
+            elif (sign := self._names.sign_of_items(name)) in (Sign.SECRET, Sign.OWN):
+                found = in_list(self._names, text, name, stop, sign)
             else:
                 continue
             for span in found:

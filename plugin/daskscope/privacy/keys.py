@@ -19,6 +19,9 @@ _PREFIXED = (
 )
 """Of many services: a prefix of their own, and at least a dozen characters with a digit among them."""
 
+_PART = r"(?:[a-z]{1,15}\d{0,4}|\d{1,6})"
+"""Of a package's name, `sk-image-extras-2024`: a key is not made of those alone."""
+
 FORMS: tuple[Form, ...] = (
     *_keys("AKIA ASIA ABIA ACCA", r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),  # AWS
     *_keys("ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_\w{4,255}"),  # GitHub
@@ -26,7 +29,9 @@ FORMS: tuple[Form, ...] = (
     *_keys("glpat- gldt- glrt- glptt- glcbt- glsoat- glagent-", r"gl[a-z]{2,5}-[\w.-]{8,255}"),  # GitLab
     *_keys("xox xapp-", r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[\w.-]{8,255}"),  # Slack
     *_keys("_live_ _test_ _prod_", r"[srp]k_(?:live|test|prod)_[A-Za-z0-9]{4,255}", 2),  # Stripe
-    *_keys("sk-", r"sk-(?=[\w-]{0,40}[0-9A-Z])[\w-]{18,255}"),  # OpenAI, Anthropic
+    *_keys(
+        "sk-", rf"sk-(?!{_PART}(?:[.-]{_PART}){{1,20}}(?![\w-]))(?=[\w-]{{0,40}}[0-9A-Z])[\w-]{{18,255}}"
+    ),  # OpenAI, Anthropic
     *_keys("hf_", r"hf_(?=[a-z]{0,30}[A-Z0-9])[A-Za-z0-9]{16,255}"),  # Hugging Face
     *_keys("npm_", r"npm_(?=[a-z]{0,30}[A-Z0-9])[A-Za-z0-9]{16,255}"),
     *_keys("pypi-", r"pypi-(?:AgE[\w-]{8,255}|[\w-]{50,255})"),

@@ -78,6 +78,10 @@ class Names:
             found = self._known[name] = self._sign(name)
             return found
 
+    def sign_of_items(self, name: str) -> Sign | None:
+        """Of one of them, where the name is that of several: `passwords`."""
+        return self.sign(name[:-1]) if name[-1:] in ("s", "S") else None
+
     def _sign(self, name: str) -> Sign | None:
         parts = [part for part in _ODD.split(_CAMEL.sub("_", name).lower()) if part]
         while len(parts) > 1 and (parts[-1].isdigit() or _MODIFIERS.fullmatch(parts[-1])):
@@ -90,8 +94,10 @@ class Names:
             return None
         if squashed.endswith(_HEADERS):
             return Sign.HEADER
-        if squashed.endswith(_SECRETS) or bare.endswith(_SECRETS) or (
-            parts and parts[-1].rstrip("0123456789") in _LAST_PARTS
+        if (
+            squashed.endswith(_SECRETS)
+            or bare.endswith(_SECRETS)
+            or (parts and parts[-1].rstrip("0123456789") in _LAST_PARTS)
         ):
             return Sign.SECRET
         if "azureaccountkey" in squashed:  # Spark names the account after it

@@ -51,7 +51,7 @@ class Scrubber:
             return text
         body, mark, is_cut = endings.parted(text)
         if is_cut or self.may_hold(text):
-            found = self._masked(self._tokens.mask(body, is_cut=is_cut), is_cut=is_cut) + mark
+            found = self._masked(self._tokens.mask(body, is_cut=is_cut), is_cut=is_cut, is_marked=bool(mark)) + mark
         else:
             found = text
         if found == text and len(text) <= MAX_CLEAN_LENGTH:
@@ -62,10 +62,31 @@ class Scrubber:
         """Whether all of these are known to be without secrets."""
         return self._clean.issuperset(texts)
 
-    def hides(self, name: str) -> bool:
-        """Whether what stands under this key of a payload is masked, whatever it is."""
+    def hides(self, name: str, value: object) -> bool:
+        """Whether what stands under this key of a payload is masked, whatever it is: but no count under a name that
+        means other things, too."""
         sign = self._names.sign(name) if self._scrubs else None
-        return sign is not None and (sign is not Sign.LINK or name.lower() != "key")
+        if sign is None or (sign is Sign.LINK and name.lower() == "key"):
+            return False
+        return sign in (Sign.SECRET, Sign.OWN) or not isinstance(value, (int, float))
+
+    def hides_tag(self, name: str, value: str) -> bool:
+        """The same of a tag, which people write to be read: what may be a word stays."""
+        return self.hides(name, value) and (
+            self._names.sign(name) in (Sign.SECRET, Sign.OWN) or values.is_strong(value)
+        )
+
+    def hides_item(self, name: str, value: str) -> bool:
+        """Whether an item of a list under this key is masked: `passwords`; a list of tokens may be a language's."""
+        sign = self._names.sign_of_items(name) if self._scrubs and self._names.sign(name) is None else None
+        return sign is Sign.OWN or (
+            sign is Sign.SECRET and (not name.lower().endswith("tokens") or values.is_strong(value))
+        )
+
+    def hides_number(self, name: str, number: float) -> bool:
+        """Whether a number under this key is masked: of a card, or what a pattern of the user's finds."""
+        text = f"{name}: {number}"
+        return self.text(text) != text
 
     def may_hold(self, text: str) -> bool:
         """Whether there could be a secret in `text`, or half of one: cheap."""
@@ -90,11 +111,11 @@ class Scrubber:
             self._clean.update((None, ""))
         self._clean.add(text)
 
-    def _masked(self, text: str, *, is_cut: bool) -> str:
+    def _masked(self, text: str, *, is_cut: bool, is_marked: bool) -> str:
         if not self._scrubs:
             return text
         if is_cut:
-            text = endings.masked(text, self._names)
+            text = endings.masked(text, self._names, is_marked=is_marked)
         for _ in range(MAX_PASSES):  # what one pass masks may show the next where a value ends
             before, text = text, values.replaced(text, self._spans(text))
             if before == text:

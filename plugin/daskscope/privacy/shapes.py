@@ -20,6 +20,9 @@ _BLOCK = re.compile(r"BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-{0,5}")
 _BLOCK_END = re.compile(r"-{5}END [A-Z0-9 ]{0,40}-{0,5}")
 _BLOCK_BODY = re.compile(r"[A-Za-z0-9+/=\s\\\"',:.-]{0,8000}+")
 _DIGITS = re.compile(r"[3-6]\d{3}[ -]?\d{4}")
+_CARD_WORD = re.compile(r"card|credit|visa|amex|mastercard|\bpan\b|\bcc\b|payment", re.IGNORECASE)
+_BEFORE_CARD = 60
+"""Characters before a number that is not grouped as on a card, where a word must speak of one."""
 _CARD = re.compile(
     r"(?<![\w.+/=-])(?:[3-6]\d{3}([ -]?)\d{4}\1\d{4}\1\d{1,7}|3[47]\d{2}([ -])\d{6}\2\d{5})(?![\w+/=-]|\.\d)"
 )
@@ -37,13 +40,20 @@ def _is_login(value: str) -> bool:
     return ":" in told and told.isprintable()
 
 
+def _may_be_password(value: str) -> bool:
+    return values.shows_word(value) or (not value.isalpha() and not values.is_placeholder(value))
+
+
 _EXACT: tuple[Form, ...] = (
     # The last @ counts: people leave one in a password. What is a port is none.
     *form(
         "//",
-        r"//[^\s/?#:@'\"<>`]{0,200}:(?!\d{1,5}(?:[/?#\s'\"]|\Z))(?P<secret>[^\s'\"<>`]{1,500})@(?=[\w\[.$%{-])",
+        r"//[^\s/?#:@'\"<>`]{0,200}:(?!\d{1,5}(?:[/?#\s'\"]|\Z))(?P<secret>[^\s'\"<>`]{1,500})@(?=[\w\[.$%{/-])",
     ),
     *form("//", r"//(?P<secret>[^\s/?#:@'\"<>`]{16,500})(?::x-oauth-basic)?@(?=[\w\[])", good=values.looks_random),
+    *form("redis", r"rediss?://(?P<secret>[^\s/?#:@'\"<>`]{8,500})@(?=[\w\[])", good=values.looks_random),
+    *form("discord", r"discord(?:app)?\.com/api/webhooks/(?P<secret>\d{5,25}/[\w-]{20,255})"),
+    *form(".office", r"\.office(?:365)?\.com/webhookb?\d?/(?P<secret>[^\s'\"<>]{16,500})"),
     *form("hooks.slack.com/", r"hooks\.slack\.com/(?P<secret>(?:services|workflows|triggers)/[\w/+-]{8,255})"),
     *form(":thin:", r":thin:[\w.]{1,60}/(?P<secret>[^\s@/]{1,200})@"),
     *form("auth", rf"auth(?:{_Q})?\s?[=:]\s?[(\[]{_FIRST}{_QUOTED}"),
@@ -55,6 +65,10 @@ _EXACT: tuple[Form, ...] = (
         rf"secret{_Q}?\s?[:=]\s?(?P<p>{_Q})[^\"'\n]{{1,500}}(?P=p)\s{{0,4}},\s{{0,80}}{_Q}?key{_Q}?\s?[:=]\s?{_QUOTED}",
     ),
     *form("user", rf"user(?:name)?{_Q}\s?:\s?{_Q}[^\"'\n]{{1,100}}{_Q}\s?,\s{{0,40}}{_Q}key{_Q}\s?:\s?{_QUOTED}"),
+    *form(
+        "secrets.put(",
+        rf"secrets\.put\(\s{{0,40}}(?:{_Q}[^\"'\n]{{0,200}}{_Q}\s{{0,4}},\s{{0,40}}){{0,3}}{_QUOTED}\s{{0,4}}\)",
+    ),
     *form("login(", rf"login\(\s{{0,40}}(?:key\s?=\s?)?{_QUOTED}\s{{0,10}}\)"),
     *form("earer EARER", r"(?:earer|EARER) (?P<secret>(?=[\w.~+/-]{0,60}\d)[\w.~+/-]{8,4000}={0,2})"),
     *form(
@@ -65,7 +79,12 @@ _EXACT: tuple[Form, ...] = (
     *form("auth", rf"auth{_Q}\s?:\s?{_Q}(?P<secret>[A-Za-z0-9+/]{{6,2000}}={{0,2}}){_Q}", good=_is_login),
 )
 _LOWERED: tuple[Form, ...] = (
-    *form("login", r"(?i:login\s{1,4}\S{1,100}\s{1,4}password)\s{1,4}(?P<secret>\S{1,500})"),
+    *form("login", r"(?i:login\s{1,4}\S{1,100}\s{1,4}password)\s{1,4}(?P<secret>\S{1,500})", good=_may_be_password),
+    *form(
+        "login",
+        r"(?i:(?<=docker )|(?<=podman ))(?i:login)\b[^\n]{0,100}?"
+        rf"\s(?:-p|--password)[ =]?{_Q}?(?P<secret>[^\s\"'-][^\s\"']{{0,200}})",
+    ),
     *form("-u", rf"(?<=\s)-u[ =]?{_Q}?[\w.@\\-]{{1,100}}:(?P<secret>[^\s\"'${{<]{{1,500}})"),
     *form("--user --proxy-user", rf"--(?:proxy-)?user[ =]{_Q}?[\w.@\\-]{{1,100}}:(?P<secret>[^\s\"'${{<]{{1,500}})"),
     *form(
@@ -95,7 +114,9 @@ def spans(text: str, lowered: str) -> Iterator[Span]:
         yield from (found.span() for found in _AWS_SECRET.finditer(text) if _is_aws_secret(found[0]))
     for digits in _DIGITS.finditer(text):
         found = _CARD.match(text, digits.start())
-        if found is not None and _is_card(found[0]):
+        if found is None or not _is_card(found[0]):
+            continue
+        if not found[0].isdecimal() or _CARD_WORD.search(text, max(found.start() - _BEFORE_CARD, 0), found.start()):
             yield found.span()
 
 

@@ -11,7 +11,12 @@ from daskscope.privacy import values
 from daskscope.privacy.endings import CLOSERS
 
 PREFIX = "dks_"
-"""What every token of a daskscope server begins with."""
+"""What every token of a daskscope server begins with: twelve letters and digits, and 49 after the next underscore."""
+_ANY = (
+    rf"{PREFIX}(?:[0-9A-Za-z]{{12}}_[0-9A-Za-z]{{8}}\w*|"
+    r"(?=[a-z]{0,11}[0-9A-Z])[0-9A-Za-z]{12}(?:_\w*)?(?![0-9A-Za-z]))"
+)
+_BEGUN = re.compile(rf"{PREFIX}\w{{0,70}}\Z")
 MIN_LENGTH = 4
 """A shorter one is no secret, and would be found in every word."""
 
@@ -24,7 +29,7 @@ class Tokens:
         forms = {form for token in known for form in (token, json.dumps(token)[1:-1], quote(token, safe=""))}
         self._forms = sorted(forms, key=len, reverse=True)
         literals = "|".join(map(re.escape, [values.MASK, *self._forms]))
-        self._pattern = re.compile(rf"{literals}|{PREFIX}\w+")
+        self._pattern = re.compile(rf"{literals}|{_ANY}")
 
     def may_be_in(self, text: str) -> bool:
         return PREFIX in text or any(map(text.__contains__, self._forms))
@@ -40,6 +45,9 @@ class Tokens:
         end = len(text) - (min(len(text), 2_000) - len(stem))
         if stem.endswith(values.MASK[:-1]):
             return text
+        begun = _BEGUN.search(stem)
+        if begun is not None:
+            return text[: end - len(begun[0])] + values.MASK + text[end:]
         for form in self._forms:
             for length in range(min(len(form), len(stem)), MIN_LENGTH - 1, -1):
                 if stem.endswith(form[:length]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from daskscope.privacy import values
-from daskscope.privacy.names import Names, Sign
+from daskscope.privacy.names import Names, Sign, is_passwords
 from daskscope.privacy.values import Span
 
 _IN_LINK = re.compile(r"[^&\s\"'<>#`]{1,1000}+")
@@ -18,6 +18,33 @@ _ENV_BEFORE = re.compile(r"\b(?:ENV|ARG|setenv)\s\Z")
 _PAIR_AFTER = re.compile(r"[ ;&]{1,2}[\w.-]{1,40}=[^=\s]")
 _LINE_OF_ITS_OWN = re.compile(r"(?:^|\n)[ \t]{0,40}(?:- )?[\"']?\Z")
 _LINE_ENDS = re.compile(r"[ \t]{0,10}(?:#[^\n]{0,200})?(?:\r?\n|\Z)")
+
+
+_NUMBER = re.compile(r"[ \t]{0,40}(?P<value>[\w.+-]{0,80}\d[\w.+-]{0,80})(?=[\s,;)\]}]|\Z)")
+_OWN = re.compile(r"[^\s\"'`<>,;&()\[\]{}|\x1b]{1,500}+")
+_CODE_PATH = re.compile(r"[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){1,8}\Z")
+_CAMEL = re.compile(r"[A-Z][a-z]+[A-Z]\w*\Z")
+
+
+def number_beside(text: str, place: int) -> list[Span]:
+    """`patient_id    512`, as a table is printed."""
+    found = _NUMBER.match(text, place)
+    return [found.span("value")] if found else []
+
+
+def _own(text: str, place: int) -> list[Span]:
+    """The value of a name that the user has named: whatever it is, but code that fetches it, or a type."""
+    found = _OWN.match(text, place)
+    value = found[0].rstrip(".:!?") if found else ""
+    if not value or values.is_constant(value) or values.is_placeholder(value):
+        return []
+    if (
+        text[place + len(value) : place + len(value) + 1] in ("(", "[")
+        or _CODE_PATH.match(value)
+        or _CAMEL.match(value)
+    ):
+        return []
+    return [(place, place + len(value))]
 
 
 def needs_no_sign(text: str, name: str, start: int, end: int) -> bool:
@@ -36,6 +63,8 @@ def in_link(text: str, start: int, end: int) -> list[Span]:
 def spans(names: Names, text: str, start: int, stop: int, sign: Sign, after: re.Match[str]) -> list[Span]:
     """The value after `after` of the name from `start` to `stop`, if it shows a secret."""
     name, place = text[start:stop], after.end()
+    if sign is Sign.OWN:
+        return _own(text, place)
     if sign is Sign.HEADER and (after["colon"] or after["equals"]):
         return _header(text, place)
     is_flag, is_exact = name.startswith("--"), not after[0].strip("=:\"'`]\\")  # exact: no blanks around
@@ -54,9 +83,11 @@ def spans(names: Names, text: str, start: int, stop: int, sign: Sign, after: re.
     if not value or (is_flag and after["blank"] and value.startswith("-")):
         return []
     squashed = name.lower().strip("-_.")
-    shown = values.shows_unquoted(squashed, value, text[end : end + 1], loose=loose)
+    shown = values.shows_unquoted(squashed, value, text[end : end + 1], loose=loose, chosen=is_passwords(name))
     if shown and (sign is Sign.MAYBE or after["is"]):
-        shown = values.looks_random(value)
+        shown = values.looks_random(value) if is_passwords(name) else values.looks_made(value)
+    if values.is_file(value) and not is_passwords(name):
+        shown = False
     if squashed.endswith("pwd") and value.startswith(("/", "~")):  # a shell's working directory
         shown = False
     shown = shown or _is_word(names, text, start, name.lower(), after, end)
@@ -77,7 +108,7 @@ def _is_word(names: Names, text: str, start: int, name: str, after: re.Match[str
     is_alone = _LINE_OF_ITS_OWN.search(text, max(start - 44, 0), start)
     if after["equals"] and not after[0].strip("="):
         if text[end : end + 1] in (",", ")", "]", "}") and text[start - 1 : start] != "{":
-            return False
+            return is_passwords(name) and value.islower() and len(value) > 4 and not _is_variable(value)
         if value.lower().endswith(name.strip("-_.")):
             return False
         is_indented = is_alone and is_alone[0].endswith((" ", "\t"))
@@ -85,7 +116,20 @@ def _is_word(names: Names, text: str, start: int, name: str, after: re.Match[str
     if names.sign(value) is not None:
         return False
     is_configured = after["colon"] or (after["equals"] and text[start - 1 : start] in ("", "\n"))
-    return bool(is_alone and is_configured and value.islower() and _LINE_ENDS.match(text, end))
+    is_worded = value.islower() or (after["colon"] and text[start : start + 1].isupper())
+    if is_alone and is_configured and is_worded and _LINE_ENDS.match(text, end):
+        return True
+    return bool(after["colon"] and after[0] == ": " and _in_mapping(text, start, end) and value.islower())
+
+
+def _in_mapping(text: str, start: int, end: int) -> bool:
+    """`{password: x, user: y}`, as YAML writes it."""
+    return text[max(start - 2, 0) : start].rstrip().endswith(("{", ",")) and text[end : end + 1] in (",", "}")
+
+
+def _is_variable(value: str) -> bool:
+    """Whether it says what is in it."""
+    return "_" in value or any(core in value for core in ("pass", "pw", "secret", "cred", "token"))
 
 
 def _header(text: str, place: int) -> list[Span]:

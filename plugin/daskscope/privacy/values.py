@@ -27,7 +27,7 @@ _REST_OF = {
 }
 _TO_LINE_END = re.compile(rf"[^{_SHORT}]*+")
 _UNQUOTED = re.compile(
-    r"(?:[^\s\"'`<>,;&)\]}]"
+    r"(?:[^\s\"'`<>,;&)\]}\x1b]"
     r"|[,;&)\]}](?![\s\"'`<>,;&)\]}:]|\\|\Z|[\w.%-]{1,60}\s?[=:])){1,500}+"
 )
 """Up to a blank, a quote, or a mark after which another pair begins."""
@@ -42,7 +42,9 @@ _DTYPE = re.compile(
     r"(?:(?:u?int|float|complex)(?:8|16|32|64|128)|(?:string|category|object|bool(?:ean)?|(?:datetime|timedelta)64)"
     r"\[[\w, /]{1,40}\]|(?:pl|pa|np|pd|sa|tf|torch|jnp)\.[A-Za-z]\w{0,30})\Z"
 )
-_WORDY = re.compile(r"[A-Za-z]{1,20}(?:[-_ .:][A-Za-z]{1,20}){0,3}[-_ .:]?\d{1,4}\Z")
+_WORDY = re.compile(
+    r"[A-Za-z]{1,20}(?:[-_ .:][A-Za-z]{1,20}){0,3}[-_ .:]?\d{1,4}\Z|[a-z]{1,20}(?:/[a-z0-9_.-]{1,30}){1,6}\Z"
+)
 _FILE = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?/(?:[a-z.][a-z0-9_.-]{0,30}/){1,12}[\w.-]{1,80}\Z")
 _HOLES = re.compile(r"\$?\{[^{}]{0,200}\}|%\([\w]{1,60}\)[sdr]|%[sdr]|\$[A-Za-z_]\w{0,60}")
 _FIELDS = re.compile(r"\{[^{}]{0,200}\}")
@@ -51,7 +53,8 @@ _ENDS = ".,:;!?)]}"
 _CODE = re.compile(r"[A-Za-z_][\w.]*[\[({]")
 _WORD = re.compile(r"[A-Za-z_]+\Z")
 _PATH = re.compile(r"[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){1,8}\.?\Z")
-_ORIGINS = frozenset({"self", "cls", "os", "args", "cfg", "config", "settings", "conf", "env", "opts", "options", "np",
+_ORIGINS = frozenset({"pl", "pa", "pd", "tf", "torch", "jnp", "da", "dd", "sa",
+                      "self", "cls", "os", "args", "cfg", "config", "settings", "conf", "env", "opts", "options", "np",
                       "params", "kwargs", "request", "secrets", "st", "context", "ctx", "app", "data", "obj", "this",
                       "typing", "module", "parser", "parsed", "creds", "credentials", "auth", "session", "client",
                       })  # fmt: skip
@@ -138,7 +141,8 @@ def looks_random(value: str) -> bool:
 
 
 def looks_made(value: str) -> bool:
-    """Whether it looks random and not like a word with a number, as `spring-2024` or `EPSG4326`."""
+    """Whether it looks random and not like a word with a number, as `spring-2024` or `EPSG4326`, or a place, as
+    `prod/db1`."""
     return looks_random(value) and not _WORDY.match(value)
 
 
@@ -154,13 +158,19 @@ def is_strong(value: str) -> bool:
     return any(map(str.isdecimal, value)) and (is_mixed or len(value) >= 16) and not _DATE.match(value)
 
 
-def shows_unquoted(name: str, value: str, after: str, *, loose: bool) -> bool:
+def is_constant(value: str) -> bool:
+    """`None`, `str`, `True`: a word of the language's."""
+    return value.lower().rstrip(_ENDS) in _CONSTANTS
+
+
+def shows_unquoted(name: str, value: str, after: str, *, loose: bool, chosen: bool) -> bool:
     """Whether a value without quotes is the secret itself, and not code or prose.
 
     `after`: the character behind it. `loose`: the form (an environment's, a command line's) is not that of code.
+    `chosen`: people choose it themselves.
     """
     lowered = value.lower()
-    if is_placeholder(value) or lowered.rstrip(_ENDS) in _CONSTANTS or after in ("(", "["):
+    if is_placeholder(value) or is_constant(value) or after in ("(", "["):
         return False
     if (
         value[0] in "([{"
@@ -175,6 +185,8 @@ def shows_unquoted(name: str, value: str, after: str, *, loose: bool) -> bool:
         return False
     if loose:
         return not (value.isupper() and _WORD.match(value) and name in lowered.replace("_", ""))
+    if chosen and value.endswith(("!", "?")) and len(value) > 4:
+        return True
     if _WORD.match(value.rstrip(_ENDS)):
         return bool(_MIXED.search(value))
     is_argument = not after or after in ",)]}\r\n"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, Protocol, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from daskscope import wire
+from daskscope.privacy.payloads import Payload, Texts
 from daskscope.privacy.values import MASK
 
 LEFT_ALONE = {
@@ -28,22 +28,12 @@ LEFT_ALONE = {
     "Groups.action_us": "Dask's words for what workers do to microseconds",
     "Totals.action_us": "the same",
     "Logs.role": "our own word",
-    "Member.agent": "our own words, why there is none",
 }
 """Fields with texts that are not scrubbed, and why: to mask a part of an id would tear a cluster apart."""
 JSON_FIELDS = frozenset({"Event.detail", "Span.collections"})
 """JSON as a text: what stands under a secret's name is masked whole, at any depth."""
 
 _PLAIN = (int, float, bool, NoneType)
-
-
-class Texts(Protocol):
-    """What a scrubber is asked."""
-
-    def text(self, text: str) -> str: ...
-    def is_clean(self, texts: Iterable[str | None]) -> bool: ...
-    def hides(self, name: str) -> bool: ...
-    def may_hold(self, text: str) -> bool: ...
 
 
 class Walk:
@@ -94,9 +84,10 @@ class Walk:
         return found if found != mapping else mapping
 
     def _under(self, key: object, value: Any) -> Any:
-        if value is None or isinstance(value, bool) or not (isinstance(key, str) and self._texts.hides(key)):
+        if not isinstance(key, str) or value is None or isinstance(value, (int, float)):
             return self._value(value)
-        return MASK
+        hides = self._texts.hides_tag if isinstance(value, str) else self._texts.hides
+        return MASK if hides(key, value) else self._value(value)
 
     def _json(self, text: str) -> str:
         if not text or not self._texts.may_hold(text):
@@ -105,26 +96,8 @@ class Walk:
             payload = json.loads(text)
         except ValueError:
             return self._texts.text(text)
-        found = self._payload(payload)
+        found = Payload(self._texts).masked(payload)
         return text if found == payload else json.dumps(found, ensure_ascii=False)
-
-    def _payload(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self._payload(item) for item in cast("list[Any]", value)]
-        if not isinstance(value, dict):
-            return self._texts.text(value) if isinstance(value, str) else value
-        mapping = cast("dict[str, Any]", value)
-        # {"name": "DB_PASSWORD", "value": "x"}, as containers are configured
-        named = next((mapping[key] for key in ("name", "Name", "key", "Key") if isinstance(mapping.get(key), str)), "")
-        hidden = {"value", "Value"} if self._texts.hides(named) else set[str]()
-        if "username" in mapping or "secret" in mapping:  # else a task's
-            hidden.add("key")
-        return {
-            self._texts.text(key): MASK
-            if (key in hidden or self._texts.hides(key)) and not (item is None or isinstance(item, bool))
-            else self._payload(item)
-            for key, item in mapping.items()
-        }
 
 
 @cache

@@ -10,7 +10,9 @@ class Itself:
     """What the plugin has cost its host since the boot, running totals."""
 
     cpu_us: int = 0
-    """CPU time of its threads: on the scheduler's event loop, and in the sender."""
+    """CPU time: of its visits to the scheduler's event loop and of the sender's thread, both measured; and what it does
+    in between there, by count: 3 us a task where tasks are sent, 5 us an event that Dask keeps or a log line of the
+    scheduler's, 1.5 us a message of an agent, 1 ms a call to a worker. Start and end are not in it."""
     slowest_us: int = 0
     """CPU time of the longest single visit to the event loop."""
     n_messages: int = 0

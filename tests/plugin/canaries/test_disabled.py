@@ -15,8 +15,8 @@ from distributed import Client, Scheduler
 import daskscope
 from daskscope.agent import NAME, TOPIC
 from daskscope.agent.logs import listeners
+from daskscope.collect.history import HISTORY
 from daskscope.collect.memory import LongMemory
-from daskscope.collect.topics import HISTORY
 from daskscope.watch import EXTENSION
 from tests.plugin.agent.test_hardware import metadata
 from tests.plugin.canaries.capture import Capture

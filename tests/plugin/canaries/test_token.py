@@ -81,12 +81,19 @@ def cut(asked: Asked) -> Answer:
     return 400, json.dumps({"error": {"message": "x" * 480 + asked.headers["authorization"]}}).encode()
 
 
+def escaped(asked: Asked) -> Answer:
+    """The same, as JSON may write any letter."""
+    said = "".join(f"\\u{ord(letter):04x}" for letter in asked.headers["authorization"])
+    return 400, b'{"error": {"message": "%s"}}' % said.encode()
+
+
 ANSWERS: dict[str, Callable[[Asked], Answer]] = {
     "taken": taken,
     "denied": lambda asked: (401, str(asked.headers).encode()),
     "failed": lambda asked: (500, str(asked.headers).encode()),
     "refused": echo,
     "refused at length": cut,
+    "refused in escapes": escaped,
     "echoed": lambda asked: (200, json.dumps({"id": 1, "url": asked.headers["authorization"], "wish": []}).encode()),
 }
 

@@ -10,7 +10,7 @@ import linecache
 import logging
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from dask.base import annotate  # pyright: ignore[reportPrivateImportUsage]
@@ -18,7 +18,7 @@ from distributed import Client, Queue, Variable, WorkerPlugin, span, wait
 from distributed.scheduler import KilledWorker
 
 from tests.plugin.canaries.planted import ALWAYS, NEVER, Canaries, Rule, needs, only_may, secret
-from tests.plugin.rig import Cluster, until
+from tests.plugin.rig import TAKES_ANY_KEY, Cluster, until
 
 RULES: dict[str, Rule] = {
     # The user's code.
@@ -89,6 +89,9 @@ RULES: dict[str, Rule] = {
     "closure": NEVER,
     "default of a function": NEVER,
     "constant of a function": NEVER,
+    "object in a key": only_may("logs"),
+    "object in a failed task's key": only_may("logs"),
+    "object that a group is called by": only_may("logs"),
     "repr of an argument": NEVER,
     "str of an argument": NEVER,
     "repr in an event": NEVER,
@@ -159,6 +162,9 @@ class Shown:
 
     def __hash__(self) -> int:
         return 1
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shown) and (other.told, other.said) == (self.told, self.said)
 
 
 class Tool(WorkerPlugin):
@@ -316,10 +322,24 @@ def run():
         with annotate(note=c["annotation"], priority=1):
             parted = self.client.submit(int, 4, key=key)
         await wait([typed, *prefixed, parted])
+        await self._keys()
         totals: Any = self.cluster.scheduler.cumulative_worker_metrics  # with a heartbeat
         await until(lambda: any(c["metric of a user's own"] in key for key in totals))
         async with Client(self.client.scheduler.address, asynchronous=True, name=c["client"]) as other:
             await other.submit(int, 5)
+
+    async def _keys(self) -> None:
+        c = self.canaries
+        grouped = Shown(c["object that a group is called by"]), 0
+        parted = "parts", Shown(c["object in a key"])
+        failed = "failing", Shown(c["object in a failed task's key"])
+        graph = {grouped: (int, 1), parted: (int, 2), "keyed": (max, grouped, parted),
+                 failed: (int, "x"), "wrongly-keyed": (int, failed)}  # fmt: skip
+        if TAKES_ANY_KEY:
+            client: Any = self.client
+            assert await client.get(graph, "keyed", sync=False) == 2
+            with suppress(ValueError):
+                await client.get(graph, "wrongly-keyed", sync=False)
 
     async def values(self) -> None:
         c = self.canaries

@@ -8,7 +8,6 @@ import pytest
 import pytest_asyncio
 from distributed import Scheduler, SpecCluster, Worker
 
-from daskscope import wire
 from daskscope.collect import adaptive as module
 from daskscope.collect.adaptive import EVERY_S, Adaptive, AdaptiveReader
 from daskscope.collect.totals import TotalsReader
@@ -58,7 +57,7 @@ async def test_dask_is_asked_once_a_minute(cluster: Cluster, monkeypatch: pytest
 async def test_what_dask_says_is_told(cluster: Cluster) -> None:
     futures = [cluster.client.submit(asyncio.sleep, 60, key=("slow", n)) for n in range(300)]
     await until(lambda: len(cluster.scheduler.tasks) == 300)
-    totals = TotalsReader(cluster.scheduler).read(wire.Workers(), 1.0)
+    totals = TotalsReader(cluster.scheduler).read(1.0)
     assert totals.desired_workers == cluster.scheduler.adaptive_target() > 1
     assert (totals.adaptive_minimum, totals.adaptive_maximum) == (None, None)
     del futures

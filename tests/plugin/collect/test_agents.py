@@ -184,7 +184,7 @@ async def test_a_payload_that_nobody_can_read_is_counted(cluster: Cluster, paylo
 async def test_a_drain_is_bounded_and_says_that_more_is_there(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAX_DRAINED", 2)
+    monkeypatch.setattr(module, "MAX_DRAINED_BYTES", 1_400)
     watched = Watched(cluster.scheduler, profile=False, hardware=False)
     await answered(watched, cluster.workers[0].address)
     await until(lambda: watched.agents.behind)
@@ -195,4 +195,30 @@ async def test_a_drain_is_bounded_and_says_that_more_is_there(
     assert watched.agents.behind
     assert [text for _, _, text, _ in watched.read()] == ["0", "1", "2"]
     assert not watched.agents.behind
+    watched.close()
+
+
+async def test_what_is_beyond_one_drain_is_taken_in_between_and_charged(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(cluster.scheduler, profile=False, hardware=False)
+    await answered(watched, cluster.workers[0].address)
+    watched.agents._timer.stop()
+    n_calls, before_s = watched.agents._n_calls, watched.agents.charged_s
+    assert n_calls >= 1
+    monkeypatch.setattr(module, "MAX_DRAINED_BYTES", 1_000)
+    for n in range(30):
+        line = [1_000, 30, "mine", str(n), 0]
+        cluster.scheduler.log_event(TOPIC, {"kind": "logs", "from": "worker", "worker": "a", "lines": [line]})
+    lengths: list[int] = []
+    for _ in range(20):
+        lengths.append(len(watched.agents._mailbox))
+        watched.agents._look_between()
+    assert lengths[0] >= 30
+    assert max(before - after for before, after in itertools.pairwise(lengths)) <= 4
+    assert lengths[-1] <= 3, "as much as the next visit takes"
+    assert watched.agents.charged_s - before_s >= 30 * module.MESSAGE_S + 20 * 300 * module.BYTE_S
+    while watched.agents.behind:
+        watched.read()
+    assert [text for _, _, text, _ in watched.read() if text.isdigit()] == [str(n) for n in range(30)]
     watched.close()

@@ -1,8 +1,11 @@
 """Events of a real scheduler: what is allowed, counted when it overflows, and never a line of the user's own code."""
 
 import asyncio
+import itertools
 import json
+import random
 import re
+import string
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,12 +17,14 @@ from distributed import Client, Worker, get_worker, wait
 from distributed import print as print_of_dask
 from distributed import warn as warn_of_dask
 
-from daskscope import wire
+from daskscope import testing, wire
 from daskscope.agent import TOPIC as AGENT_TOPIC
+from daskscope.collect import events as module
 from daskscope.collect import payloads
 from daskscope.collect.events import EventReader
 from daskscope.collect.payloads import MAX_DETAIL
 from daskscope.collect.topics import Topics
+from daskscope.compression import compress
 from tests.plugin.rig import Cluster, inc, look_at, running, until
 
 pytestmark = pytest.mark.asyncio
@@ -414,3 +419,40 @@ async def test_memory_of_topics_that_are_gone_is_let_go(cluster: Cluster) -> Non
         del topics._known()[f"topic-{n}"]
     reader.read()
     assert not [name for name in [*reader._places, *topics._places] if str(name).startswith("topic-")]
+
+
+async def test_a_message_takes_many_events_and_not_for_long(cluster: Cluster) -> None:
+    ticks = itertools.count()
+    topics = Topics(cluster.scheduler)
+    quick = EventReader(topics, ["mine"], cpu=lambda: 0.0)
+    late = EventReader(topics, ["mine"], cpu=lambda: float(next(ticks)))
+    quick.read()
+    late.read()
+    topics.start()
+    for n in range(8_000):
+        cluster.scheduler.log_event("mine", {"n": n})
+    assert len(quick.read()) > 5_000
+    assert quick.behind
+    assert len(quick.read()) < 2_000
+    assert not quick.behind
+    reads = [late.read() for _ in range(2_001)]
+    told = [event for events in reads for event in events]
+    assert details(told) == [{"n": n} for n in range(8_000)]
+    assert max(map(len, reads)) == module.N_BETWEEN_LOOKS
+    topics.close()
+
+
+async def test_what_cannot_be_compressed_fits_into_a_body(cluster: Cluster) -> None:
+    pick = random.Random(0)
+    topics = Topics(cluster.scheduler)
+    reader = EventReader(topics, ["mine"], cpu=lambda: 0.0)
+    reader.read()
+    for letters in (string.printable, "".join(map(chr, range(0x4E00, 0x9000)))):
+        for _ in range(400):
+            cluster.scheduler.log_event("mine", "".join(pick.choices(letters, k=3_000)))
+        message = testing.message(events=reader.read())
+        assert len(message.events) > 50
+        body, _ = compress(wire.encode(message))
+        assert len(body) < wire.MAX_BODY_BYTES * 3 / 4
+        while reader.behind:
+            reader.read()

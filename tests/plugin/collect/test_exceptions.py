@@ -1,7 +1,9 @@
 """Failed tasks of a real scheduler: every one counted, alike ones together, each with a text."""
 
 import asyncio
+import contextlib
 from collections import deque
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import dask.config
@@ -11,8 +13,8 @@ from distributed.scheduler import ErredTask
 
 from daskscope.collect import exceptions as module
 from daskscope.collect import memory
-from daskscope.collect.exceptions import MAX_TEXT, ExceptionReader
-from tests.plugin.rig import Cluster, boom, inc, look_at, running, until
+from daskscope.collect.exceptions import MAX_FILED, MAX_TEXT, ExceptionReader
+from tests.plugin.rig import Cluster, Look, boom, inc, look_at, running, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -77,24 +79,62 @@ async def test_3000_tasks_that_died_with_their_worker_are_counted_to_the_last_as
     assert "exceptions" not in message.lost
 
 
-async def test_10000_tasks_that_fail_in_one_interval_are_one_family_of_10000() -> None:
+N_MANY = 10_000
+
+
+@contextlib.asynccontextmanager
+async def many_that_failed() -> AsyncGenerator[tuple[Cluster, Look]]:
     """Told by the scheduler's own handler, as a worker's message would: to raise so many takes a worker minutes."""
     with dask.config.set({"distributed.scheduler.worker-saturation": "inf"}):
         async with running() as cluster:
             look = await look_at(cluster.scheduler)
             state = cluster.scheduler.workers[cluster.workers[0].address]
-            futures = cluster.client.map(asyncio.sleep, [60] * 10_000, pure=False)
-            await until(lambda: len(state.processing) == 10_000)
+            futures = cluster.client.map(asyncio.sleep, [60] * N_MANY, pure=False)
+            await until(lambda: len(state.processing) == N_MANY)
             for task in list(state.processing):
                 cluster.scheduler.handle_task_erred(
                     key=task.key, stimulus_id="task-erred", worker=state.address, run_id=task.run_id, exception=b"",
                     exception_text="KeyError('x')", traceback=None, traceback_text="  in sleep",
                 )  # fmt: skip
-            message = look()
             del futures
-    assert message.totals.n_tasks_erred == 10_000
-    assert [(family.origin, family.count) for family in message.exceptions] == [("user", 10_000)]
-    assert "exceptions" not in message.lost
+            yield cluster, look
+
+
+async def test_10000_tasks_that_fail_in_one_interval_are_told_to_the_last_some_in_each_message() -> None:
+    async with many_that_failed() as (cluster, look):
+        told: list[tuple[int | None, int]] = []
+        message = look()
+        assert message.totals.n_tasks_erred == N_MANY, "the total does not wait"
+        told += [(family.group, family.count) for family in message.exceptions]
+        await until(lambda: not cluster.scheduler.task_groups)  # the client has let go of them
+        while look.watch.readers.behind:
+            look.watch._forget()  # as after each message
+            message = look()
+            told += [(family.group, family.count) for family in message.exceptions]
+    assert told == [(0, MAX_FILED)] * (N_MANY // MAX_FILED) + [(0, N_MANY % MAX_FILED)]
+    assert message.totals.n_tasks_erred == N_MANY
+    assert not message.lost
+
+
+async def test_of_many_that_failed_none_is_lost_when_dask_clears_its_memory() -> None:
+    async with many_that_failed() as (cluster, look):
+        inbox: Any = look.watch.sender._transport
+        cluster.scheduler.erred_tasks.clear()
+        message = await inbox.next()
+    assert [family.count for family in message.exceptions] == [N_MANY]
+    assert not message.lost
+
+
+async def test_of_many_that_failed_none_is_lost_when_the_cluster_closes() -> None:
+    async with many_that_failed() as (_, look):
+        inbox: Any = look.watch.sender._transport
+        look.watch.teardown()
+        told, message = 0, None
+        while message is None or message.phase != "closed":
+            message = await inbox.next()
+            told += sum(family.count for family in message.exceptions)
+    assert told == N_MANY
+    assert not message.lost
 
 
 async def test_tasks_that_the_scheduler_gave_up_tell_its_reason_each_of_its_own() -> None:

@@ -1,5 +1,6 @@
 """What is read of groups in few grasps, beside what Dask's own names say."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -48,7 +49,7 @@ async def test_groups_in_all_their_states_are_told_as_dask_has_them(cluster: Clu
         tracked.n_tasks, tracked.action_us = len(group), action_us(group)
         assert is_done(group) == group.done
     assert group_rows(wire.Message(
-        v=1, cluster="", boot="", seq=0, made_at_ms=0, uptime_us=0, next_s=1.0, groups=table(told)
+        v=1, cluster="", boot="", seq=0, made_at_ms=0, uptime_us=0, next_s=1.0, groups=table(told, Counter())
     )) == [plainly(group, tracked) for group, tracked, _ in told]  # fmt: skip
     assert {is_done(group) for group in groups} == {True, False}
     del held, scattered
@@ -76,4 +77,4 @@ async def test_whatever_changes_of_a_group_its_look_is_another(cluster: Cluster)
 
 
 async def test_no_groups_no_columns() -> None:
-    assert table([]) == wire.Groups()
+    assert table([], Counter()) == wire.Groups()

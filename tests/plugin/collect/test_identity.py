@@ -1,7 +1,8 @@
 """Who a cluster is."""
 
-import getpass
+import os
 import platform
+import pwd
 import socket
 import sys
 from importlib import metadata
@@ -26,7 +27,11 @@ async def test_a_scheduler_s_identity(cluster: Cluster, monkeypatch: pytest.Monk
     assert found.scheduler_id == scheduler.id
     assert len(cluster_uuid(scheduler.id)) == 32
     assert found.name == f"{socket.gethostname()}-{cluster_uuid(scheduler.id)[:8]}"
-    assert (found.user, found.host, found.address) == (getpass.getuser(), socket.gethostname(), scheduler.address)
+    assert (found.user, found.host, found.address) == (
+        pwd.getpwuid(os.getuid()).pw_name,
+        socket.gethostname(),
+        scheduler.address,
+    )
     assert found.started_at_ms == round(scheduler.time_started * 1e3)
     assert found.python == platform.python_version()
     assert found.versions["distributed"] == metadata.version("distributed")
@@ -65,11 +70,24 @@ async def test_an_interpreter_without_a_path(cluster: Cluster, monkeypatch: pyte
 
 @pytest.mark.asyncio
 async def test_a_user_without_a_name_is_unknown(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_name() -> str:
-        raise KeyError("getpwuid(): uid not found: 12345")
-
-    monkeypatch.setattr(identity.getpass, "getuser", no_name)
+    monkeypatch.setattr(identity.os, "getuid", lambda: 4_294_967_294 - 7)  # of nobody: the real list is asked
     assert read_identity(cluster.scheduler, settings()).user == "unknown"
+
+
+@pytest.mark.asyncio
+async def test_a_user_is_not_who_the_environment_says(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "somebody-else")
+    assert read_identity(cluster.scheduler, settings()).user == pwd.getpwuid(os.getuid()).pw_name
+
+
+@pytest.mark.asyncio
+async def test_where_the_system_has_no_such_list_python_is_asked(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "pwd", None)
+    monkeypatch.setenv("LOGNAME", "ann")
+    assert read_identity(cluster.scheduler, settings()).user == "ann"
 
 
 @pytest.mark.asyncio

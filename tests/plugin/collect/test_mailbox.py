@@ -39,7 +39,7 @@ async def test_more_than_dask_would_keep_is_kept_in_order(cluster: Cluster) -> N
     taken = [box.take()["lines"][0][3] for _ in range(len(box))]
     assert taken == ["before us", *map(str, range(3_000))]
     assert not box.lost
-    assert box._n_bytes == 0
+    assert box.n_bytes == 0
 
 
 def hello(worker: str = "tcp://a") -> dict[str, Any]:
@@ -66,7 +66,7 @@ async def test_beyond_the_bounds_lines_give_way_first_then_profiles_and_greeting
     assert [payload["worker"] for _, payload in box] == ["tcp://a", "tcp://b", "tcp://c"]
     cluster.scheduler.log_event(TOPIC, hello("tcp://d"))
     assert [box.take()["worker"] for _ in range(len(box))] == ["tcp://b", "tcp://c", "tcp://d"]
-    assert (box.lost["agent-messages"], box._n_bytes, len(box)) == (1, 0, 0)
+    assert (box.lost["agent-messages"], box.n_bytes, len(box)) == (1, 0, 0)
 
 
 async def test_the_text_of_all_is_bounded(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,4 +129,4 @@ async def test_dask_may_empty_it_and_send_it(cluster: Cluster) -> None:
     assert len(await cluster.client.get_events(TOPIC)) == 1
     assert type(pickle.loads(pickle.dumps(box))) is deque
     box.clear()
-    assert (len(box), box._n_bytes, list(box)) == (0, 0, [])
+    assert (len(box), box.n_bytes, list(box)) == (0, 0, [])

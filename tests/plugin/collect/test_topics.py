@@ -9,7 +9,8 @@ import pytest
 import pytest_asyncio
 from distributed import Scheduler
 
-from daskscope.collect.topics import HISTORY, Topics
+from daskscope.collect.history import HISTORY
+from daskscope.collect.topics import Topics
 from tests.plugin.rig import quiet_scheduler
 
 pytestmark = pytest.mark.asyncio

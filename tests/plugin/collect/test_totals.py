@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 from distributed import Event, Worker, wait
 
-from daskscope import wire
 from daskscope.collect.totals import TotalsReader
-from daskscope.collect.workers import WorkerReader
 from tests.plugin.rig import Cluster, boom, inc, look_at, quiet_scheduler, running, until
 
 pytestmark = pytest.mark.asyncio
@@ -58,14 +56,15 @@ async def test_memory_and_its_peak(cluster: Cluster) -> None:
     state = cluster.scheduler.workers[cluster.workers[0].address]
     await until(lambda: state.metrics.get("memory"))
     cluster.scheduler.periodic_callbacks.clear()
-    workers = WorkerReader(cluster.scheduler).read()
     state.metrics["memory"] = 500 << 20
-    high = reader.read(workers, 1.0)
+    high = reader.read(1.0)
     state.metrics["memory"] = 200 << 20
-    low = reader.read(wire.Workers(), 2.0)
+    low = reader.read(2.0)
     assert (high.memory_bytes, low.memory_bytes) == (500 << 20, 200 << 20)
     assert high.peak_memory_bytes == low.peak_memory_bytes == 500 << 20
-    assert (low.n_workers, low.peak_workers) == (0, 1)
+    await cluster.workers[0].close()
+    gone = reader.read(3.0)
+    assert (low.n_workers, low.n_threads, gone.n_workers, gone.n_threads, gone.peak_workers) == (1, 1, 0, 0, 1)
 
 
 async def test_memory_is_what_dask_says_of_the_cluster(cluster: Cluster) -> None:
@@ -77,7 +76,7 @@ async def test_memory_is_what_dask_says_of_the_cluster(cluster: Cluster) -> None
     for spilled in ({"memory": 0, "disk": 0}, {"memory": 400, "disk": 300}, {"memory": 10**6, "disk": 7}):
         for process in (state.metrics["memory"], 500):
             state.metrics |= {"spilled_bytes": spilled, "memory": process}
-            totals, memory = read(wire.Workers(), 1.0), cluster.scheduler.memory
+            totals, memory = read(1.0), cluster.scheduler.memory
             assert (totals.memory_bytes, totals.managed_bytes, totals.spilled_bytes) == (
                 memory.process, memory.managed, memory.spilled,
             )  # fmt: skip
@@ -99,14 +98,14 @@ async def test_idle_since_and_its_timeout() -> None:
     async with running(0, idle_timeout="1 hour") as cluster:
         cluster.scheduler.check_idle()
         cluster.scheduler.check_idle()
-        totals = TotalsReader(cluster.scheduler).read(wire.Workers(), 1.0)
+        totals = TotalsReader(cluster.scheduler).read(1.0)
         assert cluster.scheduler.idle_since is not None
         assert totals.idle_since_ms == round(cluster.scheduler.idle_since * 1e3)
         assert totals.idle_timeout_us == 3_600_000_000
 
 
 async def test_no_idle_timeout_is_none(cluster: Cluster) -> None:
-    assert TotalsReader(cluster.scheduler).read(wire.Workers(), 1.0).idle_timeout_us is None
+    assert TotalsReader(cluster.scheduler).read(1.0).idle_timeout_us is None
 
 
 async def test_what_the_scheduler_itself_takes(cluster: Cluster) -> None:
@@ -117,18 +116,18 @@ async def test_what_the_scheduler_itself_takes(cluster: Cluster) -> None:
     scheduler.monitor.quantities["memory"].append(300 << 20)
     scheduler._tick_interval_observed, scheduler._tick_counter = 0.0212, 1_000
     reader = TotalsReader(scheduler)
-    totals = reader.read(wire.Workers(), 100.0)
+    totals = reader.read(100.0)
     assert (totals.scheduler_cpu_pct, totals.scheduler_memory_bytes) == (50, 300 << 20)
     assert totals.scheduler_loop_ms == 21, "what Dask itself has measured, as long as nothing is to compare with"
     scheduler._tick_counter += 400
-    assert reader.read(wire.Workers(), 110.0).scheduler_loop_ms == 25
-    assert reader.read(wire.Workers(), 113.0).scheduler_loop_ms == 3_000, "no tick in all that time"
-    assert reader.read(wire.Workers(), 50.0).scheduler_loop_ms == 21, "a clock that is set back"
+    assert reader.read(110.0).scheduler_loop_ms == 25
+    assert reader.read(113.0).scheduler_loop_ms == 3_000, "no tick in all that time"
+    assert reader.read(50.0).scheduler_loop_ms == 21, "a clock that is set back"
 
 
 async def test_a_scheduler_without_a_monitor(cluster: Cluster) -> None:
     cluster.scheduler.monitor.quantities.clear()
-    totals = TotalsReader(cluster.scheduler).read(wire.Workers(), 1.0)
+    totals = TotalsReader(cluster.scheduler).read(1.0)
     assert (totals.scheduler_cpu_pct, totals.scheduler_memory_bytes, totals.n_clients) == (0, 0, 1)
 
 
@@ -136,18 +135,18 @@ async def test_thread_seconds_are_the_integral_of_dask_s_own_history() -> None:
     async with quiet_scheduler() as scheduler:
         reader = TotalsReader(scheduler)
         scheduler.total_nthreads_history[:] = [(100.0, 0), (110.0, 4), (120.0, 6)]
-        assert reader.read(wire.Workers(), 130.0).thread_us == (10 * 4 + 10 * 6) * 1_000_000
+        assert reader.read(130.0).thread_us == (10 * 4 + 10 * 6) * 1_000_000
         scheduler.total_nthreads_history += [(131.0, 2), (132.0, 0)]
-        assert reader.read(wire.Workers(), 200.0).thread_us == (100 + 6 + 2) * 1_000_000
+        assert reader.read(200.0).thread_us == (100 + 6 + 2) * 1_000_000
 
 
 async def test_a_clock_that_is_set_back_takes_nothing_away() -> None:
     async with quiet_scheduler() as scheduler:
         reader = TotalsReader(scheduler)
         scheduler.total_nthreads_history[:] = [(100.0, 2)]
-        assert reader.read(wire.Workers(), 110.0).thread_us == 20_000_000
-        assert reader.read(wire.Workers(), 50.0).thread_us == 20_000_000
-        assert reader.read(wire.Workers(), 55.0).thread_us == 30_000_000
+        assert reader.read(110.0).thread_us == 20_000_000
+        assert reader.read(50.0).thread_us == 20_000_000
+        assert reader.read(55.0).thread_us == 30_000_000
 
 
 async def test_thread_seconds_of_workers_that_come_and_go(cluster: Cluster) -> None:
@@ -158,5 +157,5 @@ async def test_thread_seconds_of_workers_that_come_and_go(cluster: Cluster) -> N
     await until(lambda: len(cluster.scheduler.workers) == 1)
     went_s = cluster.scheduler.total_nthreads_history[-1][0]
     until_s = went_s + 100
-    found = reader.read(wire.Workers(), until_s).thread_us
+    found = reader.read(until_s).thread_us
     assert found == pytest.approx(((until_s - start_s) + 3 * (went_s - came_s)) * 1e6, abs=2)

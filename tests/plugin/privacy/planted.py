@@ -93,7 +93,7 @@ class Maker:
         digits = [4, *(self.random.randrange(10) for _ in range(14))]
         total = sum(digits[-2::-2]) + sum(d * 2 - 9 * (d > 4) for d in digits[-1::-2])
         text = "".join(map(str, [*digits, -total % 10]))
-        return self.random.choice((text, " ".join(text[n : n + 4] for n in range(0, 16, 4))))
+        return self.random.choice(" -").join(text[n : n + 4] for n in range(0, 16, 4))
 
     def block(self) -> tuple[str, tuple[str, ...]]:
         """A private key as PEM, and its lines."""
@@ -113,7 +113,8 @@ BARE = (
 )
 """For what is known by its form alone."""
 
-# {p}: a password, {t}: a token, {k}: a key of AWS, {s}: its secret, {a}: a key of Azure.
+# {p}: a password, {w}: one that is a word, {c}: digits of a card,
+# {t}: a token, {k}: a key of AWS, {s}: its secret, {a}: a key of Azure.
 TEMPLATES: tuple[tuple[str, str], ...] = (
     ("code", 's3 = boto3.client("s3", aws_access_key_id="{k}", aws_secret_access_key="{s}")'),
     ("code", 'session = boto3.Session("{k}", "{s}", region_name="eu-west-1")'),
@@ -230,6 +231,45 @@ TEMPLATES: tuple[tuple[str, str], ...] = (
     ("configuration", '<add key="Password" value="{p}"/>'),
     ("configuration", "spring.datasource.password={p}"),
     ("configuration", "user,password\nada,{p}\n"),
+    ("code", "setattr(options, 'db_password', '{p}')"),
+    ("code", "parser.set('mail', 'password', '{p}')"),
+    ("code", 'keyring.set_password("mail", "ada", "{p}")'),
+    ("code", "password: 'str' = '{p}'"),
+    ("code", 'secret: Annotated[str, Field(max_length=40)] = "{p}"'),
+    ("code", 'password: str = Field("{p}")'),
+    ("code", "db_password = field(default='{p}')"),
+    ("code", "@click.option('--password', '-P', default='{p}')"),
+    ("code", 'parser.add_argument("--api-token", "-t", help="of the lab", default="{t}")'),
+    ("code", "password = from_vault() if production else '{p}'"),
+    ("code", "password = (\n    os.getenv('DB_PASSWORD') or\n    '{p}'\n)"),
+    ("code", 'password = "begin" \\\n    "{p}"'),
+    ("code", "password = 'begin' + \\\n    '{p}'"),
+    ("code", "password = ''.join(['begin', '{p}'])"),
+    ("code", 'if "{p}" == given.password:\n    pass'),
+    ("code", "logger.warning('tried password %s', '{p}')"),
+    ("code", "print('the password:', '{p}')"),
+    ("code", "password_ada = '{t}'"),
+    ("code", "TOKEN_FORGE = '{t}'"),
+    ("code", "db_pw1 = '{p}'"),
+    ("code", "secrets['mail'] = '{p}'"),
+    ("code", "password_by_host = {{'db-1': '{t}'}}"),
+    ("code", 'licence_key = "{t}"'),
+    ("code", "spark.conf.set('fs.azure.account.key.lake1.dfs.core.windows.net', '{a}')"),
+    ("code", "df.to_sql('x', 'sqlite+pysqlcipher://:{q}@/data/x.db')"),
+    ("code", "charge(card='{c}')"),
+    ("log", "card number {c} was declined"),
+    ("log", "signed in with password={w}, retries=3"),
+    ("log", "Account(name=ada, password={w}, port=5432)"),
+    ("log", "retry with password={w}!"),
+    ("log", "Password: {w}"),
+    ("log", "\x1b[33mpassword\x1b[0m=\x1b[1m{p}\x1b[0m"),
+    ("log", "posting to https://discord.com/api/webhooks/123456789012345/{t}"),
+    ("configuration", "mail:\n  user: ada\n  password:\n    {w}\n"),
+    ("configuration", "{{password: {w}, port: 5432}}"),
+    ("command", "docker login -u ada -p {p} registry.example.com"),
+    ("link", "redis://{h}@cache:6379/0"),
+    ("payload", '{{"passwords": ["{w}"], "n": 1}}'),
+    ("payload", '{{"argv": ["--db-password", "{w}"], "pairs": [["secret", "{t}"]]}}'),
     ("configuration", "SENTRY_DSN=https://{h}@o1.ingest.sentry.io/2"),
 )  # fmt: skip
 
@@ -259,6 +299,8 @@ def _filled(maker: Maker, place: str, template: str) -> Planted:
     made = {
         "p": maker.password(), "t": maker.token(), "q": word, "k": maker.key_of("aws"), "s": maker.aws_secret(),
         "a": maker.azure_key(), "u": maker.of(ALNUM, 40) + "%3D", "x": maker.of(HEX, 64), "h": maker.of(ALNUM, 24),
+        "c": maker.card().replace(" ", "").replace("-", ""),
+        "w": maker.random.choice(("swordfish", "rhubarb", "letmein", "butterfly", "trombone")),
         "b": base64.b64encode(f"ada:{maker.password()}".encode()).decode(),
     }  # fmt: skip
     used = [name for name in made if f"{{{name}}}" in template]

@@ -116,6 +116,25 @@ KEPT = [
     "Unexpected token: identifier",
     "the author was asked to authenticate; password is required",
     "map_blocks(f, token='store-map')",
+    # Notebooks and SQL: columns, types and names of files.
+    "ticks.groupby('token').agg({'key': 'sum'})",
+    "ticks.astype({'token': 'float32', 'session_id': 'string[pyarrow]', 'auth': 'int16'})",
+    "pl.Schema({'token': pl.Utf8, 'session_id': pl.Int64})",
+    "ticks.rename(columns={'token': 'coin2'})",
+    "SELECT token, count(*) FROM trades WHERE token = 'DAI2' GROUP BY token",
+    "SELECT * FROM visits WHERE session_id = 'v1042' AND auth = 'EPSG3857'",
+    "da.from_array(x, token='b2c4d6')",
+    "Security(tls_client_key='/etc/dask/client2.pem', private_key='~/.ssh/id_lab3')",
+    "dks_total = frame.dks_price.sum() + frame.dks_volume_2024.sum()",
+    "conda install sk-image-extras-2024 sk-learn-contrib-py311",
+    "order 4012888888881881 of 5500000000000004",
+    "ssm.get_parameter(SecretId='prod/db2')",
+    "login (user) password reset",
+    "password_field = Field(min_length=8), token_url='https://login.example.com/oauth2/token'",
+    "with st.form('login'):\n    password = st.text_input('Password', type='password')",
+    "connect(user=user, password=db_password, secret=my_secret, pwd=row.pwd)",
+    "for password in passwords:\n    try:\n        pass",
+    "if password:\n    return",
 ]
 
 

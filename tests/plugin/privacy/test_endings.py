@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from daskscope import wire
+from daskscope.agent.profile import frame_text
 from daskscope.agent.texts import MAX_TEXT
+from daskscope.collect.bounds import worker_name
 from daskscope.collect.computations import _cut as cut_code
 from daskscope.collect.exceptions import _cut as cut_text
 from daskscope.collect.payloads import MAX_DETAIL, as_json, as_key
@@ -80,6 +82,36 @@ def test_nothing_of_one_stays_in_a_name_that_was_cut() -> None:
     found = Scrubber(settings()).text(as_key(f"load-{'x' * 170} {secret}"))
     assert secret[:12] not in found
     assert found.startswith("load-xxx")
+
+
+def test_nothing_of_the_own_token_stays_where_a_name_or_a_file_is_cut() -> None:
+    scrubber = Scrubber(settings(token=OWN))
+    for n in range(60, 100):
+        assert OWN[:6] not in scrubber.text(worker_name("w" * n + " " + OWN))
+    for n in range(90, 120):
+        folder = OWN.replace("/", "_")
+        found = Scrubber(settings(token=folder)).text(frame_text(f"/srv/{folder}/{'x' * n}.py", 1, "f"))
+        assert folder[-6:] not in found
+    begun = "dk" + "s_" + "aB3" * 4
+    assert begun[:8] not in scrubber.text(worker_name("w" * 85 + begun + "_" + "x" * 49))
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["auth=('ada', '", "job --password ", "curl -u ada:", "mail:\n  password:\n    ", "aws configure, then "],
+)
+@pytest.mark.parametrize("n", [5, 9])
+def test_where_a_mark_tells_of_a_cut_less_is_enough(before: str, n: int) -> None:
+    secret = "c0rrectH0rse" + Maker(1).of("abcXYZ234", 20)
+    room = MAX_TEXT - len(before) - n
+    text = cut_text("word " * (room // 5) + " " * (room % 5) + before + secret)
+    assert text.endswith("more characters)")
+    assert secret[:n] not in Scrubber(settings()).text(text)
+
+
+def test_half_a_card_at_a_mark_is_masked() -> None:
+    text = cut_text("word " * ((MAX_TEXT - 9) // 5) + "4111 1111" + " 1111 1111")
+    assert "4111" not in Scrubber(settings()).text(text)
 
 
 def test_the_end_of_a_cut_text_that_hides_nothing_stays() -> None:

@@ -26,7 +26,8 @@ def test_what_ends_is_taken(pattern: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    [r"(a+)+$", r"(a|aa)+$", r"(?:a?){40}a{40}", r"(\w*\s?)*x", r"(?=(b+)+c)", r"((ab)*c?)*", r"\w*\w*\w*x", r"\w*\w*x|\w*\w*y",
+    [r"(a+)+$", r"(a|aa)+$", r"(?:a?){40}a{40}", r"(\w*\s?)*x", r"(?=(b+)+c)", r"((ab)*c?)*", r"\w*\w*\w*x",
+     r"\w*\w*x|\w*\w*y",
      r"(?:a|b|cd){2,}",
      r"a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?aaaaaaaaaaaaaaa"],
 )  # fmt: skip

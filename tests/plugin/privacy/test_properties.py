@@ -80,6 +80,23 @@ HOSTILE = [
         "41111111",
         "mysql -p",
     ),
+    *(
+        '"--password", a=b, ',
+        "password:\n  ",
+        '"x" == password ',
+        "password = a else ",
+        'f(password %s", ',
+        "secrets['a'] = ",
+    ),
+    *(
+        "setattr(a, 'password', ",
+        "password: Annotated[",
+        "dks_",
+        "passwords = {",
+        "password: 'a",
+        "password_by_a = [(",
+        "redis",
+    ),
     *("\\", '"', "'", '"""', "password='''", values.MASK, " ", "\n", "a", "=", "{", "name: PASSWORD\n value:"),
 ]
 

@@ -109,6 +109,10 @@ def test_with_scrubbing_off_all_else_stays() -> None:
         ("password: |\n  {}\n  {}\nuser: ada", "password: |\n  [secret]\n  [secret]\nuser: ada"),
         ('users = {{"a": 1}}; passwords = ["{}", "{}"]', 'users = {{"a": 1}}; passwords = ["[secret]", "[secret]"]'),
         ('password = os.environ.get("PW") or "{}"', 'password = os.environ.get("PW") or "[secret]"'),
+        ("password: 'str' = '{}'", "password: 'str' = '[secret]'"),
+        ("@click.option('--password', '-p', default='{}')", "@click.option('--password', '-p', default='[secret]')"),
+        ("password = a if b else '{}'", "password = a if b else '[secret]'"),
+        ("smtp:\n  password:\n    {}\n  port: 25", "smtp:\n  password:\n    [secret]\n  port: 25"),
     ],
 )
 def test_what_is_around_a_secret_stays_readable(text: str, found: str) -> None:
@@ -121,3 +125,54 @@ def test_the_users_own_words_are_names_of_secrets(name: str) -> None:
     text = f'{name} = "A1234", count = 3'
     assert Scrubber(settings()).text(text) == text
     assert Scrubber(settings(scrub_words=("patient_id",))).text(text) == f'{name} = "{MASK}", count = 3'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "patient_id={}", "patient_id: {}", "row {{'patient_id': {}}}", "Row(patient_id={}, ward=3)",
+        "visits.patient_id == {}", "WHERE patient_id = {}", 'df.query("patient_id == {}")', "PatientID is {}",
+        "bad row: patient_id={}, ward=3",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("value", ["512", "7", "1234567", "asthma", "A-12"])
+def test_of_a_name_that_the_user_named_nothing_is_guessed(text: str, value: str) -> None:
+    found = Scrubber(settings(scrub_words=("patient_id",))).text(text.format(value))
+    assert found == text.format(MASK)
+
+
+def test_numbers_of_the_users_names_are_masked_in_lists_and_tables() -> None:
+    scrubber = Scrubber(settings(scrub_words=("patient_id",)))
+    assert scrubber.text("patient_ids = [77, 'b8']") == f"patient_ids = [{MASK}, '{MASK}']"
+    assert scrubber.text("patient_id    1234567\nward    3") == f"patient_id    {MASK}\nward    3"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "patient_id = next(ids)",
+        "patient_id: int",
+        "f(patient_id=row.patient_id)",
+        "patient_id=None",
+        "patient_id: str = ''",
+    ],
+)
+def test_code_that_fetches_what_the_user_named_stays(text: str) -> None:
+    assert Scrubber(settings(scrub_words=("patient_id",))).text(text) == text
+
+
+@pytest.mark.parametrize("value", ["letmein!", "swordfish", "opensesame"])
+@pytest.mark.parametrize(
+    "text", ["logging in with password={}, retries=3", "User(password={}, name=x)", "Password: {}"]
+)
+def test_a_password_may_be_a_plain_word(text: str, value: str) -> None:
+    assert Scrubber(settings()).text(text.format(value)) == text.format(MASK)
+
+
+def test_digits_of_a_card_are_masked_if_they_are_grouped_or_a_word_speaks_of_one() -> None:
+    scrubber = Scrubber(settings())
+    grouped = Maker(4).card()
+    digits = "".join(filter(str.isdecimal, grouped))
+    assert scrubber.text(f"paid with {grouped}") == "paid with [secret]"
+    assert scrubber.text(f"credit card {digits}") == "credit card [secret]"
+    assert scrubber.text(f"order {digits}") == f"order {digits}"

@@ -13,9 +13,11 @@ import hypothesis
 from hypothesis import given
 
 from daskscope import testing, wire
+from daskscope.collect.payloads import as_json
 from daskscope.privacy.scrubber import Scrubber
 from daskscope.privacy.walk import JSON_FIELDS, LEFT_ALONE, may_hold_text, text_fields
 from tests.plugin.messages import messages
+from tests.plugin.privacy.planted import Maker
 from tests.plugin.rig import settings
 
 PLAIN, HIDDEN = "postgresql://ada:hunter2@db", "postgresql://ada:[secret]@db"
@@ -156,6 +158,56 @@ def test_a_tag_under_a_secrets_name_is_masked_and_one_beside_it_is_not() -> None
     Scrubber(settings()).message(message)
     assert message.identity is not None
     assert message.identity.tags == {"token": "[secret]", "team": "weather"}
+
+
+def detail_of(scrubber: Scrubber, payload: object) -> Any:
+    message = testing.message(events=[testing.event(detail=as_json(payload))])
+    scrubber.message(message)
+    return json.loads(message.events[0].detail)
+
+
+def test_a_payload_that_was_cut_is_masked_by_its_names() -> None:
+    payload = {"credentials": {"user": "u", "value": "plain"}, "db_password": {"a": "plain"}, "log": "words " * 2_000}
+    found = detail_of(Scrubber(settings()), payload)
+    assert (found["credentials"], found["db_password"]) == ("[secret]", "[secret]")
+    assert found["log"].endswith("more characters)")
+
+
+def test_lists_of_a_payload_are_masked_like_those_of_a_text() -> None:
+    payload = {
+        "passwords": ["plain"], "db": [["password", "plain"], ["user", "ada"]],
+        "argv": ["job", "--token", "plain", "-v"], "secrets": {"mail": "plain", "n": 1}, "tokens": ["plain", "words"],
+        "flags": ["--password", "--verbose"],
+        "names": ["user", "password", "host"],
+    }  # fmt: skip
+    assert detail_of(Scrubber(settings()), payload) == {
+        "passwords": ["[secret]"], "db": [["password", "[secret]"], ["user", "ada"]],
+        "argv": ["job", "--token", "[secret]", "-v"], "secrets": {"mail": "[secret]", "n": 1},
+        "tokens": ["plain", "words"], "flags": ["--password", "--verbose"], "names": ["user", "password", "host"],
+    }  # fmt: skip
+
+
+def test_numbers_of_a_payload_are_looked_at() -> None:
+    card = int("".join(filter(str.isdecimal, Maker(9).card())))
+    assert detail_of(Scrubber(settings()), {"card": card, "n": 12}) == {"card": "[secret]", "n": 12}
+    assert detail_of(Scrubber(settings(scrub_patterns=(r"\b\d{9}\b",))), {"ssn": 123456789, "n": 12.5}) == {
+        "ssn": "[secret]",
+        "n": 12.5,
+    }
+
+
+def test_a_count_under_a_name_that_means_other_things_too_stays() -> None:
+    payload = {"session": 5, "cookies": 12, "auth": 0.5, "token": 7}
+    assert detail_of(Scrubber(settings()), payload) == {"session": 5, "cookies": 12, "auth": 0.5, "token": "[secret]"}
+
+
+def test_tags_that_may_be_words_stay() -> None:
+    tags = {"session": "spring-2024", "auth": "ldap", "credentials": "none"}
+    made = Maker(2).token()
+    message = testing.message(identity=testing.identity(tags={**tags, "oauth": made, "db_password": "plain"}))
+    Scrubber(settings()).message(message)
+    assert message.identity is not None
+    assert message.identity.tags == {**tags, "oauth": "[secret]", "db_password": "[secret]"}
 
 
 def hash_of(text: str) -> str:
