@@ -39,10 +39,17 @@ def size_of(*things: object) -> int:
     return n_bytes
 
 
-def kept_alive(scheduler: Any) -> Counter[str]:
-    """Objects of each of Dask's kinds that Dask itself has no more, by the name of their type."""
+def there_before() -> list[object]:
+    """Objects of Dask's kinds that are there before a scheduler is made: of another one, in the same process. Hold
+    them until the end, for their places in memory not to be taken."""
     gc.collect()
-    known = {id(thing) for thing in _of_dask(scheduler)}
+    return [thing for thing in gc.get_objects() if type(thing) in KINDS]
+
+
+def kept_alive(scheduler: Any, others: Iterable[object] = ()) -> Counter[str]:
+    """Objects of each of Dask's kinds that Dask itself has no more, by the name of their type; but for `others`."""
+    gc.collect()
+    known = {id(thing) for thing in _of_dask(scheduler)} | set(map(id, others))
     return Counter(
         type(thing).__name__ for thing in gc.get_objects() if type(thing) in KINDS and id(thing) not in known
     )

@@ -54,24 +54,30 @@ async def test_results_of_odd_sizes(cluster: Cluster, nbytes: float, told: int) 
 async def test_odd_numbers_everywhere(cluster: Cluster, odd: Any) -> None:
     scheduler = cluster.scheduler
     watching = Watch(scheduler, settings(), Inbox())
-    await wait(cluster.client.map(inc, range(3)))
+    kept = cluster.client.map(inc, range(3))
+    await wait(kept)
     for worker in cluster.workers:
         await silent(worker)
     scheduler.periodic_callbacks.clear()
     state: Any = scheduler.workers[cluster.workers[0].address]
     group: Any = next(iter(scheduler.task_groups.values()))
     totals: Any = scheduler.cumulative_worker_metrics
-    limits = state.memory_limit, state.nthreads, state._nbytes, scheduler.total_nthreads
+    limits = state.memory_limit, state.nthreads, state.nbytes, scheduler.total_nthreads
     try:
-        state.metrics = {name: odd for name in state.metrics} | {"mine": odd, "spilled_bytes": {"memory": odd, "disk": odd}}
+        state.metrics = dict.fromkeys(state.metrics, odd) | {
+            "mine": odd,
+            "spilled_bytes": {"memory": odd, "disk": odd},
+        }
         state.memory_limit = state.nthreads = scheduler.total_nthreads = odd
-        state._nbytes = group.nbytes_total = odd
+        state.nbytes = group.nbytes_total = odd
         totals["mine", "of", "mine", "count"] = odd
         message = await next_message(watching)
     finally:
-        state.memory_limit, state.nthreads, state._nbytes, scheduler.total_nthreads = limits
+        state.memory_limit, state.nthreads, state.nbytes, scheduler.total_nthreads = limits
     assert (message.totals.n_workers, message.totals.n_tasks) == (1, 3)
-    assert not [reason for reason in message.lost if reason in ("unreadable-totals", "unreadable-workers", "unreadable-groups")]
+    assert not [
+        reason for reason in message.lost if reason in ("unreadable-totals", "unreadable-workers", "unreadable-groups")
+    ]
     is_number = isinstance(odd, (int, float)) and math.isfinite(odd) if odd != 10**400 else True
     assert message.lost.get("unreadable-sizes", 0) == (0 if is_number else 4)
 

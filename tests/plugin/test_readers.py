@@ -228,13 +228,40 @@ async def test_work_is_told_when_it_is_time_and_nothing_of_it_is_lost(cluster: C
         clock.now_s += 10
         message = look()
         assert told(message) == ([], 0, 0)
-    assert message.totals.n_groups == 4, "they are counted at once"
+    assert message.totals.n_groups == message.totals.n_tasks == 4, "they are counted at once"
     assert message.totals.n_tasks_erred == 1
     clock.now_s += 10
     message = look()
     assert {"boom", "second", "third"} <= set(message.groups.prefix)
     assert message.totals.n_tasks == 4
     assert not message.lost
+
+
+async def test_running_totals_grow_in_every_message_whenever_work_is_told(cluster: Cluster) -> None:
+    look, clock = await timed(cluster, computation_interval_s=3600.0)
+    look()
+    kept = []
+    spent_us = 0
+    for n in range(1, 4):  # of one group that is told already, and of new ones, some of which Dask forgets
+        kept += [cluster.client.submit(inc, n, key=f"grows-{n}"), cluster.client.submit(inc, n, key=f"other{n}-0")]
+        await wait(kept)
+        await submitted(cluster, f"gone{n}")
+        clock.now_s += 10
+        message = look()
+        assert told(message) == ([], 0, 0)
+        assert message.totals.n_tasks == 3 * n
+        assert message.totals.action_us["compute"] >= spent_us
+        spent_us = message.totals.action_us["compute"]
+    clock.now_s += 3600
+    message = look()
+    assert sorted(message.groups.prefix) == ["gone1", "gone2", "gone3", "grows", "other1", "other2", "other3"]
+    assert sum(message.groups.n_tasks) == message.totals.n_tasks == 9
+    assert sum(message.groups.action_us["compute"]) == message.totals.action_us["compute"] == spent_us
+    kept.append(cluster.client.submit(inc, 9, key="grows-9"))
+    await wait(kept)
+    clock.now_s += 10
+    message = look()
+    assert (told(message), message.totals.n_tasks) == (([], 0, 0), 10), "of a group that was told before"
 
 
 async def test_failures_do_not_wait_for_the_time_of_work_or_events(cluster: Cluster) -> None:
@@ -390,3 +417,22 @@ async def test_spans_that_end_while_nobody_looks_at_metrics_are_bounded(
             await cluster.client.submit(inc, n, key=f"s{n}-0")
         readers.fill(blank(), 1e9 + n, 3)
     assert len(readers._spans._active) <= 4
+
+
+async def test_the_last_message_tells_metrics_and_workers_at_every_level(cluster: Cluster) -> None:
+    look = await look_at(cluster.scheduler)
+    readers = look.watch.readers
+    with span("mine"):
+        await cluster.client.submit(inc, 1, key="mine-0")
+    told = blank()
+    readers.fill(told, 1e9, len(DETAIL))
+    assert not told.metrics.value
+    assert not told.workers.address
+    last = blank()
+    last.phase = "closed"
+    readers.fill(last, 1e9 + 1, len(DETAIL))
+    spans_told = {span_id for span_id in last.metrics.span if span_id}
+    assert spans_told == {each.id for each in told.spans}
+    assert last.workers.address == [cluster.workers[0].address]
+    assert not readers.behind
+    assert "metrics" not in readers.lost()

@@ -126,7 +126,9 @@ def behind_a_proxy(answer: Outcome) -> tuple[Bench, Wire]:
     return bench, seen
 
 
-@pytest.mark.parametrize("answer", [AGAIN, Outcome("again", "ReadError: reset"), Outcome("again", "HTTP 502", wait_s=9)])
+@pytest.mark.parametrize(
+    "answer", [AGAIN, Outcome("again", "ReadError: reset"), Outcome("again", "HTTP 502", wait_s=9)]
+)
 def test_a_proxy_that_fails_at_the_sample_and_says_that_the_server_does_stops_nothing(answer: Outcome) -> None:
     bench, seen = behind_a_proxy(answer)
     for seq in range(200):

@@ -14,7 +14,7 @@ import pytest
 
 from bench.churn import LIFE, Life
 from bench.fleet import Fleet
-from bench.held import held_bytes, kept_alive
+from bench.held import held_bytes, kept_alive, there_before
 from bench.soak import N_WORKERS, Soak
 from daskscope import sender
 from daskscope.collect import computations, groups, members, spans
@@ -52,11 +52,12 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @contextlib.asynccontextmanager
-async def soaking(life: Life, *, up: bool) -> AsyncGenerator[Soak]:
+async def soaking(life: Life, *, up: bool) -> AsyncGenerator[tuple[Soak, list[object]]]:
     with dask.config.set({"distributed.scheduler.events-cleanup-delay": "1ms"}):
+        others = there_before()
         soak = Soak(await Fleet.of(N_WORKERS), life, up=up)
         try:
-            yield soak
+            yield soak, others
         finally:
             soak.watch.teardown()
             soak.watch._scheduler.http_server.stop()
@@ -72,12 +73,12 @@ async def lived(soak: Soak, n_rounds: int) -> int:
 
 @pytest.mark.parametrize("up", [True, False], ids=["server up", "server down"])
 async def test_what_is_held_does_not_grow_with_the_names_that_came_and_went(up: bool, small: None) -> None:
-    async with soaking(SHORT, up=up) as soak:
+    async with soaking(SHORT, up=up) as (soak, others):
         half = SHORT.n_rounds // 2
         before, after = await lived(soak, half), await lived(soak, half)
         assert after - before <= GROWTH_BYTES * half
         assert after + soak.peak_bytes() <= BUDGET_BYTES
-        assert not kept_alive(soak.watch._scheduler)
+        assert not kept_alive(soak.watch._scheduler, others)
         scheduler = soak.watch._scheduler
         assert len(scheduler.workers) < N_WORKERS + 2 * LIFE < SHORT.n_workers, "they came and went"
         assert soak.watch.readers._groups.n_groups >= SHORT.n_groups
@@ -86,7 +87,7 @@ async def test_what_is_held_does_not_grow_with_the_names_that_came_and_went(up: 
 
 async def test_a_leak_of_what_is_told_would_be_seen(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "MAX_KEPT", None)
-    async with soaking(SHORT, up=True) as soak:
+    async with soaking(SHORT, up=True) as (soak, _):
         half = SHORT.n_rounds // 2
         before, after = await lived(soak, half), await lived(soak, half)
         assert after - before > GROWTH_BYTES * half
@@ -97,9 +98,9 @@ async def test_dask_s_own_objects_that_we_kept_alive_would_be_seen(
 ) -> None:
     monkeypatch.setattr(Roster, "forget", lambda self: None)
     life = Life(n_rounds=LIFE + 20, n_groups=0, n_workers=60, n_clients=0)
-    async with soaking(life, up=True) as soak:
+    async with soaking(life, up=True) as (soak, others):
         await lived(soak, life.n_rounds)
-        assert kept_alive(soak.watch._scheduler)["WorkerState"] > 0
+        assert kept_alive(soak.watch._scheduler, others)["WorkerState"] > 0
 
 
 @pytest.mark.long
@@ -107,11 +108,11 @@ async def test_dask_s_own_objects_that_we_kept_alive_would_be_seen(
 @pytest.mark.parametrize("up", [True, False], ids=["server up", "server down"])
 async def test_a_whole_day_stays_within_its_budget(up: bool) -> None:
     day, held = Life(), list[int]()
-    async with soaking(day, up=up) as soak:
+    async with soaking(day, up=up) as (soak, others):
         eighth = day.n_rounds // 8
         for _ in range(8):
             held.append(await lived(soak, eighth))
             assert held[-1] + soak.peak_bytes() <= BUDGET_BYTES
         assert held[-1] - held[3] <= GROWTH_BYTES * 4 * eighth, held
-        assert not kept_alive(soak.watch._scheduler)
+        assert not kept_alive(soak.watch._scheduler, others)
         assert soak.watch.readers._groups.n_groups >= day.n_groups

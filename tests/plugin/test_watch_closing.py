@@ -1,6 +1,7 @@
 """The last messages of a cluster: all that is left is in them, or counted, and closing comes to an end."""
 
 import threading
+from typing import Any
 
 import pytest
 from distributed import wait
@@ -16,6 +17,7 @@ from tests.plugin.rig import (
     inc,
     quiet_scheduler,
     running,
+    settings,
     until,
     watch,
 )
@@ -139,3 +141,54 @@ async def test_closing_comes_to_an_end_when_the_groups_cannot_be_read(
     watching.teardown()
     last = [wire.decode(body) for body in inbox.bodies][-1]
     assert (last.phase, last.lost) == ("closed", {"unreadable-groups": 2})
+
+
+class Hurried:
+    """A watch that has started, by a clock that goes on so much with each message that is made."""
+
+    def __init__(self, cluster: Cluster, inbox: Inbox, monkeypatch: pytest.MonkeyPatch, each_s: float) -> None:
+        self.now_s, self.waited_s = 1e6, list[float]()
+        self.watch = module.Watch(
+            cluster.scheduler, settings(events=("mine",)), inbox, monotonic=lambda: self.now_s
+        )  # fmt: skip
+        self._fill, self._close, self._each_s = self.watch.readers.fill, self.watch.sender.close, each_s
+        monkeypatch.setattr(self.watch.readers, "fill", self.fill)
+        monkeypatch.setattr(self.watch.sender, "close", self.close)
+        self.watch.start()
+
+    def fill(self, *args: Any) -> None:
+        self.now_s += self._each_s
+        self._fill(*args)
+
+    def close(self, timeout_s: float) -> None:
+        self.waited_s.append(timeout_s)
+        self._close(timeout_s)
+
+
+@pytest.mark.parametrize("each_s", [0.0, 0.4, 1.6, 60.0])
+async def test_a_large_backlog_is_told_until_it_is_late_and_the_rest_is_counted(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, each_s: float
+) -> None:
+    inbox = Inbox()
+    hurried = Hurried(cluster, inbox, monkeypatch, each_s)
+    await inbox.next()
+    began_s = hurried.now_s
+    for n in range(20_000):
+        cluster.scheduler.log_event("mine", {"n": n, "text": "word and more words " * 5})
+    hurried.watch.teardown()
+    spent_s = hurried.now_s - began_s
+    [waits_s] = hurried.waited_s
+    assert waits_s == max(module.END_S - spent_s, 0.0)
+    hurried.watch.sender._thread.join(60)  # however slow this machine is
+    messages = [wire.decode(body) for body in inbox.bodies][1:]
+    last = messages[-1]
+    assert [message.phase for message in messages] == ["running"] * (len(messages) - 1) + ["closed"]
+    told = [event for message in messages for event in message.events if event.topic == "mine"]
+    assert len(told) + last.lost.get("events", 0) == 20_000
+    if each_s:
+        # It stops once it is late: only the first may take longer than there is time for.
+        assert spent_s - each_s < module.LAST_MESSAGES_S
+        assert last.lost["events"]
+        assert waits_s + spent_s <= max(module.END_S, each_s)
+    else:
+        assert not last.lost

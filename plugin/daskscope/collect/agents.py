@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 LOOK_S = 1.0
 """From one look for workers that came to the next."""
-MAX_DRAINED_BYTES = 400_000
-"""Of messages taken in at once, which takes up to 8 ms; `behind` tells of more. What is beyond that is taken in between
+MAX_DRAINED_BYTES = 300_000
+"""Of messages taken in at once, which takes some 6 ms; `behind` tells of more. What is beyond that is taken in between
 the visits, so much at each look: a thousand workers that say something each interval have it told."""
 MESSAGE_S, BYTE_S, CALL_S = 1.5e-6, 20e-9, 1e-3
 """CPU time that is charged: for a message when it comes, for a byte of those that are taken in between, and for a call

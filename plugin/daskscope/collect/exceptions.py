@@ -32,7 +32,7 @@ MAX_FAMILIES = 50
 """So many families go into one message; further ones wait for the next."""
 MAX_WAITING = 1_000
 """So many families are held; tasks of further ones are counted as lost."""
-MAX_FILED = 3_000
+MAX_FILED = 2_000
 """So many tasks are looked at in one read, in some 6 ms; the others wait in the scheduler's memory."""
 MAX_TEXT = 10_000
 """Characters of a text or traceback, as Dask's own `distributed.admin.max-error-length`; a longer one is marked as

@@ -239,7 +239,7 @@ async def test_more_changes_than_fit_wait_their_turn_and_none_is_lost(
     """Neither those forgotten before they were told, nor those that change again behind others."""
     monkeypatch.setattr(module, "SNAPSHOTS_PER_READ", 2)
     look = await look_at(cluster.scheduler)
-    futures = [cluster.client.submit(inc, n, key=f"g{n}") for n in range(5)]
+    futures = cluster.client.map(inc, range(5), key=[f"g{n}" for n in range(5)])  # one computation
     await cluster.client.gather(futures)
     first = look()
     assert (len(first.groups.no), first.totals.n_groups, first.totals.n_tasks) == (2, 5, 2)
