@@ -36,6 +36,8 @@ class Idle(SchedulerPlugin):
 def dask_setup(scheduler):
     scheduler.add_plugin(Idle(), name="bench-peer")
 """
+INTERVAL_S = 1.0
+"""A run takes less than the usual 10 s: at those it would tell of one message or of none."""
 
 
 @dataclass(slots=True)
@@ -46,6 +48,8 @@ class Run:
     """Of the scheduler's process, a task."""
     n_bytes: float | None
     """That left it for whoever watches; None where nobody does, or they cannot be counted."""
+    n_messages: int | None = None
+    """Of daskscope while the tasks ran."""
 
 
 @dataclass(slots=True)
@@ -73,6 +77,8 @@ def hosts(tiny: bool) -> Iterator[Row]:
         peers = {"from": min(more), "to": max(more)} if n_rounds > 1 else {}
         if counted:
             peers["bytes a run"] = statistics.median(counted)
+        if messages := [run.n_messages for run in found if run.n_messages is not None]:
+            peers["messages while tasks ran"] = statistics.median(messages)
         yield Row(
             name=f"hosts/{name.replace(' ', '-')}",
             value=statistics.median(more),
@@ -80,7 +86,8 @@ def hosts(tiny: bool) -> Iterator[Row]:
             peers=peers,
             how="CPU of the process of `dask scheduler` over that of a bare one in the same round, median of "
             f"{n_rounds} with the least and the most beside it; {n_tasks} tiny tasks, two workers, "
-            f"{statistics.median(run.cpu_us for run in bare):.0f} us a task bare.",
+            f"{statistics.median(run.cpu_us for run in bare):.0f} us a task bare."
+            + (f" Messages go each {INTERVAL_S:g} s, ten times as often as is usual." if name == "daskscope" else ""),
         )
 
 
@@ -135,10 +142,16 @@ def _bare(n_tasks: int) -> Run:
 
 def _daskscope(n_tasks: int) -> Run:
     with sink() as server:
-        told = {"DASK_DASKSCOPE__SERVER": server.url, "DASK_DASKSCOPE__TOKEN": "bench"}
+        told = {
+            "DASK_DASKSCOPE__SERVER": server.url,
+            "DASK_DASKSCOPE__TOKEN": "bench",
+            "DASK_DASKSCOPE__ANALYTICS__INTERVAL": f"{INTERVAL_S:g}s",
+        }
         with _house("--preload", "daskscope", environment=told) as house:
+            n_before = server.n_messages
             cpu_us = _measured(house, n_tasks)
-        return Run(cpu_us, server.n_bytes)
+            n_messages = server.n_messages - n_before
+        return Run(cpu_us, server.n_bytes, n_messages)
 
 
 def _plugin(n_tasks: int) -> Run:

@@ -28,8 +28,8 @@ Verdict = Literal["kept", "again", "plain", "refused", "denied"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`kept`: answered with 2xx, whoever answered. `again`: try later. `plain`: not in this encoding, but in one that every server
-    takes. `refused`: it will never be taken. `denied`: the token is no good."""
+    """`kept`: answered with 2xx, whoever answered. `again`: try later. `plain`: not in this encoding, but in one that
+    every server takes. `refused`: it will never be taken. `denied`: the token is no good."""
 
     verdict: Verdict
     reason: str

@@ -86,7 +86,8 @@ class WorkerReader:
 
     def _n_threads(self, states: list[WorkerState]) -> list[int]:
         found: list[Any] = [state.nthreads for state in states]
-        return found if {*map(type, found)} <= {int} else self._wholes(found)
+        is_whole = {*map(type, found)} <= {int} and max(found, default=0) <= MAX_WHOLE
+        return found if is_whole else self._wholes(found)
 
     def _one_by_one(self, metrics: Sequence[dict[str, Any]]) -> list[list[int]]:
         """The same as `_all_at_once`, whatever users have put there."""

@@ -4,5 +4,6 @@ Two signs tell a secret: the name that it is given (`names`; `assignments`, `pai
 one), and a form of its own (`keys`, `shapes`). `values` says whether a value shows the secret, or is code that fetches
 it. `tokens` are the cluster's own, masked always; `own` is what users add. `endings`: half a secret is one, too.
 
-`scrubber` puts them in order and is what others use, `walk` leads it through a message, `codes` gives code its hash.
+`scrubber` puts them in order and is what others use, `walk` leads it through a message, `payloads` through those of
+events, `codes` gives code its hash.
 """

@@ -16,7 +16,7 @@ class Itself:
     slowest_us: int = 0
     """CPU time of the longest single visit to the event loop."""
     n_messages: int = 0
-    """Messages that the server has."""
+    """Messages that were answered with 2xx."""
     n_bytes: int = 0
     """Their size as posted."""
     n_failed_tries: int = 0

@@ -205,6 +205,7 @@ async def test_what_is_beyond_one_drain_is_taken_in_between_and_charged(
     watched = Watched(cluster.scheduler, profile=False, hardware=False)
     await answered(watched, cluster.workers[0].address)
     watched.agents._timer.stop()
+    watched.read()
     n_calls, before_s = watched.agents._n_calls, watched.agents.charged_s
     assert n_calls >= 1
     monkeypatch.setattr(module, "MAX_DRAINED_BYTES", 1_000)
