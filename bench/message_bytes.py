@@ -50,7 +50,8 @@ def message_bytes(tiny: bool) -> Iterator[Row]:
                 unit="bytes",
                 budget=None if limit is None else Budget("at most", limit),
                 peers={"head and body": HEAD_BYTES + body, f"same before the first reply, {encoding}": first} | peers,
-                how=f"body of one message, without the {HEAD_BYTES} bytes of the request's head, in steady state, {n_groups:g} groups changed, metrics are random walks, "
+                how=f"body of one message, without the {HEAD_BYTES} bytes of the request's head, in steady state, "
+                f"{n_groups:g} groups changed, metrics are random walks, "
                 f"compressed after the sample that both sides know: median of {len(messages)}. Dask's own /metrics is "
                 "measured where prometheus-client is installed.",
             )

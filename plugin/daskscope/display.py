@@ -47,4 +47,5 @@ class Display:
         return {self._masked(name): self._named(name, item) for name, item in cast("Mapping[Any, Any]", value).items()}
 
     def _named(self, name: Any, value: Any) -> Any:
-        return MASK if isinstance(name, str) and self._scrubber.hides(name, value) else self._masked(value)
+        """As a tag is sent."""
+        return MASK if isinstance(name, str) and self._scrubber.hides_tag(name, str(value)) else self._masked(value)

@@ -35,7 +35,7 @@ MAX_DRAINED_BYTES = 300_000
 the visits, so much at each look: a thousand workers that say something each interval have it told."""
 MESSAGE_S, BYTE_S, CALL_S = 1.5e-6, 20e-9, 1e-3
 """CPU time that is charged: for a message when it comes, for a byte of those that are taken in between, and for a call
-to a worker or nanny (see `bench charges`)."""
+to a worker or nanny: as measured once, for a clock would cost as much as most of it."""
 
 RUNNING, ASKED = "running", "asked"
 

@@ -24,7 +24,7 @@ MAX_WAITING, MAX_WAITING_CHARACTERS = 10_000, 16 << 20
 MAX_PROCESSES = 10_000
 """So many are remembered with how many of their lines were dropped since their last one that went."""
 LINE_S = 5e-6
-"""CPU time that is charged for a line of the scheduler's own process (see `bench charges`)."""
+"""CPU time that is charged for a line of the scheduler's own process: as measured once."""
 MAX_NUMBER = 1 << 31
 """Of a level or of dropped lines."""
 

@@ -29,7 +29,7 @@ MAX_ROWS = 20_000
 """Rows of one message: some 130 kB of it. A scheduler that does nothing else brings about so many tasks in 10 s."""
 
 TASK_S = 3e-6
-"""CPU time that is charged for a task: to measure it would take as long (see `bench charges`)."""
+"""CPU time that is charged for a task: as measured once, for a clock would take as long."""
 
 _OPS = ("task-finished", "task-erred")
 _WIDTH = 5

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from distributed import Scheduler
 
 SIZE_S = 5e-6
-"""CPU time that is charged for the sizing of a message (see `bench charges`)."""
+"""CPU time that is charged for the sizing of a message: as measured once."""
 
 
 @dataclass(slots=True)
