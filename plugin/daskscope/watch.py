@@ -19,7 +19,7 @@ from tornado.ioloop import PeriodicCallback
 
 from daskscope import wire
 from daskscope.budget import Budget
-from daskscope.collect.identity import cluster_uuid
+from daskscope.collect.identity import cluster_uuid, system_user
 from daskscope.collect.memory import LongMemory
 from daskscope.collect.profiles import merged
 from daskscope.control import Closer
@@ -269,6 +269,8 @@ class Watch:
     def _finish(self, message: wire.Message) -> None:
         """In the sender's thread: what would be long on the scheduler's loop."""
         message.profiles = merged(message.profiles)
+        if message.identity is not None:
+            message.identity.user = system_user()
         if self._scrubber is None:
             from daskscope.privacy.scrubber import Scrubber  # its patterns take 20 ms to make: not of the start
 

@@ -36,11 +36,12 @@ def cluster_uuid(scheduler_id: str) -> str:
 
 
 def read_identity(scheduler: Scheduler, settings: Settings) -> wire.Identity:
+    """All but the user, whom `system_user` knows."""
     host = socket.gethostname()
     return wire.Identity(
         scheduler_id=scheduler.id,
         name=settings.name or f"{host}-{cluster_uuid(scheduler.id)[:8]}",
-        user=_user(),
+        user="",
         host=host,
         address=scheduler.address,
         dashboard=_dashboard(scheduler),
@@ -56,8 +57,11 @@ def read_identity(scheduler: Scheduler, settings: Settings) -> wire.Identity:
     )
 
 
-def _user() -> str:
-    """As the system's list of users has it, which no environment variable changes."""
+def system_user() -> str:
+    """As the system's list of users has it, which no environment variable changes; "unknown" without a name there.
+
+    The list may stand on a server that does not answer: not to be asked on the scheduler's event loop.
+    """
     try:
         return getpass.getuser() if pwd is None else pwd.getpwuid(os.getuid()).pw_name
     except (KeyError, OSError, ImportError):  # a container's user without a name
