@@ -139,7 +139,8 @@ class Sender:
                     pass
                 break
             except Exception as error:  # noqa: BLE001  # a fault of ours: the thread lives on, as long as that is rare
-                self._drop("failed", told(error), Counter())
+                with contextlib.suppress(Exception):  # what tells of faults may have one
+                    self._drop("failed", told(error), Counter())
         with contextlib.suppress(Exception):  # it ends, and nobody is left to tell
             self._transport.close()
 

@@ -23,7 +23,8 @@ def test_the_names_of_the_package_are_these() -> None:
         "BadMessage", "BadRequest", "DaskscopeError", "Members", "NotClosable", "NotFound", "NotLoggedIn",
         "NotOnScheduler", "PermissionDenied", "Preview", "Profile", "Registration", "ServerError", "ServerUnreachable",
         "SettingsError", "TooLarge", "UnknownVersion", "__version__",
-        "close", "config", "dask_setup", "get_cluster", "get_profile", "list_clusters", "list_computations", "list_deaths",
+        "close", "config", "dask_setup", "get_cluster", "get_profile", "list_clusters", "list_computations",
+        "list_deaths",
         "list_events", "list_exceptions", "list_groups", "list_members", "list_metrics", "list_samples",
         "list_spans", "list_tasks", "list_workers", "logs", "preview", "register",
     }  # fmt: skip

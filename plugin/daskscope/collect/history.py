@@ -10,7 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, cast
 
 HISTORY = 20_000
@@ -45,12 +45,19 @@ class History(deque[Any]):
         self._sizes = deque((_guarded_size(event) for event in self), HISTORY)
 
     def append(self, event: Any, /) -> None:
-        """Called by Dask for each message."""
+        """Called by Dask for each message: never raises."""
+        was_full = len(self) == self.maxlen
+        super().append(event)
+        try:
+            self._count(event, was_full)
+        except Exception:  # noqa: BLE001  # host first: then all of them count as unknown
+            self._sizes = deque(repeat(_UNKNOWN, len(self)), HISTORY)
+
+    def _count(self, event: object, was_full: bool) -> None:
         size = _guarded_size(event)
         self._excess.n_sized += 1
-        if len(self) == self.maxlen:
+        if was_full:
             self._excess.n_bytes -= self._sizes[0]
-        super().append(event)
         self._sizes.append(size)
         if len(self) > self.own:
             self._excess.n_bytes += size
