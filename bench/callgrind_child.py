@@ -76,7 +76,13 @@ def _watch(fleet: Fleet, *, tasks: bool = False, packs: bool = True) -> Callable
             sender._pack(message)
 
     sender.put = put
-    # The first poll of a cluster's life reads who it is, and packing its message makes what is made once.
+    # The first polls of a cluster's life read who it is, and packing their messages makes what is made once.
+    watched.watch.poll()
+    keys = fleet.submit_stages(80)
+    fleet.finish(40)
+    watched.watch.poll()
+    fleet.finish(80)
+    fleet.release(keys)
     watched.watch.poll()
     return watched.watch.poll
 

@@ -63,7 +63,7 @@ class House:
 
 def hosts(tiny: bool) -> Iterator[Row]:
     """A row a variant: percent more CPU than a bare scheduler in the same round."""
-    n_rounds, n_tasks = (1, 200) if tiny else (7, 8000)
+    n_rounds, n_tasks = (1, 200) if tiny else (3, 8000)
     variants = {name: VARIANTS[name] for name in (("bare", "daskscope") if tiny else VARIANTS)}
     runs: dict[str, list[Run]] = {name: [] for name in variants}
     for number in range(n_rounds):

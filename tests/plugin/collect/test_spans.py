@@ -74,6 +74,7 @@ async def test_where_tasks_fail_after_others_succeeded_the_stop_is_that_of_the_f
         good = cluster.client.submit(inc, 1)
         bad = cluster.client.submit(fail_late, "gate")
     await good
+    await until(lambda: bad.key in cluster.scheduler.tasks)
     read()
     read.now_s += 1000  # by now no success lies in the interval
     assert read()[0] == []
