@@ -6,6 +6,8 @@ machine does falls on all of them.
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import operator
 import os
 import statistics
@@ -64,7 +66,10 @@ class House:
 def hosts(tiny: bool) -> Iterator[Row]:
     """A row a variant: percent more CPU than a bare scheduler in the same round."""
     n_rounds, n_tasks = (1, 200) if tiny else (3, 8000)
-    variants = {name: VARIANTS[name] for name in (("bare", "daskscope") if tiny else VARIANTS)}
+    wanted = ("bare", "daskscope") if tiny else VARIANTS
+    if importlib.util.find_spec("bokeh") is None:  # no dashboard without it (pip install --group bench)
+        wanted = tuple(name for name in wanted if VARIANTS[name] not in (_dashboard, _viewer, _report))
+    variants = {name: VARIANTS[name] for name in wanted}
     runs: dict[str, list[Run]] = {name: [] for name in variants}
     for number in range(n_rounds):
         for name, variant in variants.items():
@@ -168,10 +173,9 @@ def _dashboard(n_tasks: int) -> Run:
 
 
 def _viewer(n_tasks: int) -> Run:
-    from bokeh.client import pull_session
-
+    bokeh: Any = importlib.import_module("bokeh.client")
     with _house(dashboard=True) as house:
-        session: Any = pull_session(url=f"{house.dashboard}/status")
+        session: Any = bokeh.pull_session(url=f"{house.dashboard}/status")
 
         def look() -> None:
             session.force_roundtrip()  # takes in all patches that came since
