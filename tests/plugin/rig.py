@@ -155,3 +155,18 @@ def inc(x: int) -> int:
 
 def boom(x: object) -> None:
     raise ValueError(f"no {x}")
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now_s = 1e6
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def fails(*args: Any, **kwargs: Any) -> Any:
+    """In place of a reader's method."""
+    raise RuntimeError("the reader is broken")

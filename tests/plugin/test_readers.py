@@ -10,11 +10,11 @@ from distributed import Scheduler, span, wait
 
 from daskscope import readers as module
 from daskscope import wire
-from daskscope.attempts import OFF_AFTER, QUIET_S, Attempts
+from daskscope.attempts import OFF_AFTER
 from daskscope.collect import events, spans
 from daskscope.readers import DETAIL, Turn
 from daskscope.watch import EXTENSION, Watch
-from tests.plugin.rig import Cluster, Inbox, boom, inc, look_at, settings, until
+from tests.plugin.rig import Clock, Cluster, Inbox, boom, fails, inc, look_at, settings, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -28,9 +28,6 @@ PARTS = [
 async def test_a_reader_that_raises_is_left_out_and_counted_and_the_workload_goes_on(
     cluster: Cluster, part: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(*args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("the reader is broken")
-
     look = await look_at(cluster.scheduler)
     if part == "identity":
         look.watch.readers.want_identity()
@@ -74,90 +71,6 @@ async def test_running_totals_do_not_go_back_while_the_totals_cannot_be_read(
     after = look.watch._message("running", None).totals
     assert after.thread_us >= before.thread_us
     assert after.n_workers == 1
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now_s = 1e6
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-def fails(*args: Any, **kwargs: Any) -> Any:
-    raise RuntimeError("the reader is broken")
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [
-        r.getMessage() for r in caplog.records if r.name == "distributed.daskscope" and r.levelno >= logging.WARNING
-    ]
-
-
-async def test_warnings_come_again_after_a_minute(caplog: pytest.LogCaptureFixture) -> None:
-    clock = Clock()
-    attempt = Attempts(clock)
-    for _ in range(130):  # two minutes and ten seconds
-        attempt.complain("x", RuntimeError("y"))
-        attempt("z", None, fails)
-        clock.now_s += 1
-    assert len(warnings(caplog)) == 3
-
-
-async def test_a_part_that_failed_a_hundred_times_in_a_row_is_asked_no_more(caplog: pytest.LogCaptureFixture) -> None:
-    clock, asked = Clock(), list[str]()
-    attempt = Attempts(clock)
-
-    def broken() -> str:
-        asked.append("x")
-        raise RuntimeError("y")
-
-    for n in range(OFF_AFTER + 50):
-        assert attempt("x", "instead", broken, "read") == "instead"
-        assert attempt("x", "instead", lambda: "found", "look") == ("found" if n < OFF_AFTER - 1 else "instead")
-        attempt.speak()
-    assert len(asked) == OFF_AFTER
-    assert attempt.lost == {"unreadable-x": OFF_AFTER, "off-x": 1}
-    assert len(warnings(caplog)) == 1, "once a minute over all"
-    clock.now_s += QUIET_S
-    attempt.speak()
-    assert warnings(caplog)[1:] == [
-        "daskscope does not read x any more: that failed 100 times in a row. The workload goes on."
-    ]
-    clock.now_s += 10 * QUIET_S
-    attempt.speak()
-    assert len(warnings(caplog)) == 2, "and no more of it"
-
-
-async def test_a_part_that_works_now_and_then_is_asked_for_ever() -> None:
-    attempt = Attempts(Clock())
-    for n in range(10 * OFF_AFTER):
-        attempt("x", None, fails if n % OFF_AFTER else int)
-    assert attempt.lost == {"unreadable-x": 10 * (OFF_AFTER - 1)}
-
-
-class Untold(Exception):  # noqa: N818
-    def __str__(self) -> str:
-        raise RuntimeError("not even its text")
-
-
-class Refusing(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        raise RuntimeError("no log today")
-
-
-async def test_neither_a_text_nor_a_handler_that_fails_comes_through() -> None:
-    def untold() -> None:
-        raise Untold
-
-    handler = Refusing()
-    logging.getLogger("distributed.daskscope").addHandler(handler)
-    try:
-        assert Attempts(Clock())("x", 7, untold) == 7
-    finally:
-        logging.getLogger("distributed.daskscope").removeHandler(handler)
 
 
 async def test_what_no_group_reader_takes_is_not_piled_up(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ class Capture:
                 self.end_headers()
                 self.wfile.write(reply)
 
-            do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = answer  # noqa: N815
+            do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = answer  # noqa: N815  # names of http.server's
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Says nothing."""

@@ -88,7 +88,7 @@ def talkative() -> Generator[None]:
         # Dask's own handler would write megabytes for nobody.
         patch.setattr(logging.getLogger("distributed"), "handlers", [logging.NullHandler()])
         yield
-    logging.Logger.manager._clear_cache()  # type: ignore[attr-defined]
+    logging.Logger.manager._clear_cache()  # type: ignore[attr-defined]  # as `setLevel` does
 
 
 @contextmanager
