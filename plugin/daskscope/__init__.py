@@ -43,8 +43,8 @@ if TYPE_CHECKING:
         UnknownVersion,
     )
     from daskscope.members import Members
-    from daskscope.payload import Preview
     from daskscope.preload import dask_setup
+    from daskscope.previews import Preview
     from daskscope.profile import Profile
     from daskscope.registration import Registration, register
     from daskscope.rehearsal import preview
@@ -93,7 +93,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Preview": "payload",
+    "Preview": "previews",
     "config": "configuration",
     "Registration": "registration",
     "dask_setup": "preload",

@@ -17,7 +17,7 @@ from daskscope import settings as options
 from daskscope.compression import Encoding
 from daskscope.errors import DaskscopeError
 from daskscope.outcome import Outcome
-from daskscope.payload import Preview
+from daskscope.previews import Preview
 from daskscope.registration import current_client, needs_daskscope, resolved, without_tokens
 from daskscope.settings import Settings
 from daskscope.watch import EXTENSION, Watch

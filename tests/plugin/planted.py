@@ -29,7 +29,7 @@ ELSEWHERE = {
     "members",
     "options",
     "parsing",
-    "payload",
+    "previews",
     "preload",
     "profile",
     "records",
@@ -41,11 +41,11 @@ ELSEWHERE = {
 """Modules and packages that run where the user is, or before anything of ours has started. All others are planted."""
 
 
-class Planted(Exception):  # noqa: N818
+class Planted(Exception):  # noqa: N818  # what it is, and no mistake
     """What is raised, unless a test asks for another kind."""
 
 
-class Mute(Exception):  # noqa: N818
+class Mute(Exception):  # noqa: N818  # what it is, and no mistake
     """An error whose own text cannot be made."""
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ import daskscope
 from daskscope.agent import NAME
 from daskscope.compression import decompress
 from daskscope.options import OPTIONS
-from daskscope.payload import Preview
+from daskscope.previews import Preview
 from daskscope.watch import EXTENSION
 from tests.plugin.ingest_server import Server, answers
 from tests.plugin.rig import Cluster, inc, running, spooled, until

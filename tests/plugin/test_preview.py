@@ -24,7 +24,7 @@ from daskscope import payload, wire
 from daskscope.compression import decompress
 from daskscope.errors import DaskscopeError, NotOnScheduler, SettingsError
 from daskscope.outcome import Outcome
-from daskscope.payload import Preview
+from daskscope.previews import Preview
 from daskscope.registration import needs_daskscope
 from daskscope.watch import EXTENSION
 from tests.plugin.rig import Cluster, Inbox, boom, group_rows, inc, look_at, running, watch

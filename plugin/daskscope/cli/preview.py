@@ -10,7 +10,7 @@ import click
 import dask.config
 
 if TYPE_CHECKING:
-    from daskscope.payload import Preview
+    from daskscope.previews import Preview
 
 CONNECT_S = 10.0
 

@@ -40,7 +40,8 @@ def capture() -> Iterator[Capture]:
 
 def ours(scheduler: Scheduler) -> dict[str, object]:
     """Whatever a scheduler, its workers and this process have of daskscope."""
-    topics: Any = scheduler._broker._topics if hasattr(scheduler, "_broker") else scheduler.events  # type: ignore[attr-defined]
+    anything: Any = scheduler  # `events` until 2024.7.0
+    topics: Any = anything._broker._topics if hasattr(anything, "_broker") else anything.events
     deques: dict[Any, Any] = {name: getattr(topic, "events", topic) for name, topic in topics.items()}
     entries = [*scheduler.handlers.items(), *scheduler.stream_handlers.items(), *scheduler.plugins.items()]
     modules = {name: getattr(entry, "__module__", "") for name, entry in entries}

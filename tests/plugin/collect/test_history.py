@@ -120,7 +120,7 @@ class Changing(dict[Any, Any]):
     def __iter__(self) -> Iterator[Any]:
         raise RuntimeError("changed size during iteration")
 
-    __len__ = items = __iter__  # type: ignore[assignment]
+    __len__ = items = __iter__  # type: ignore[assignment]  # whatever is called raises
 
 
 ENDLESS: list[Any] = []
