@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tornado.ioloop import PeriodicCallback
 
 import daskscope
-from daskscope import payload, wire
+from daskscope import previews, wire
 from daskscope.compression import decompress
 from daskscope.errors import DaskscopeError, NotOnScheduler, SettingsError
 from daskscope.outcome import Outcome
@@ -307,7 +307,7 @@ json_values = st.recursive(
 @settings(max_examples=30)
 @given(json_values)
 def test_what_is_laid_out_is_the_same_json_and_prints(value: Any) -> None:
-    text = payload.pretty(value)
+    text = previews.pretty(value)
     assert json.loads(text) == value
     assert all(line.isprintable() for line in text.split("\n"))
 
@@ -315,16 +315,16 @@ def test_what_is_laid_out_is_the_same_json_and_prints(value: Any) -> None:
 def test_columns_stand_many_in_a_line_and_rows_below_each_other() -> None:
     text = made(workers={"memory_mib": list(range(1000, 1100))}, members=[{"id": "x" * 60}, {"id": "y" * 60}]).pretty
     lines = text.split("\n")
-    assert max(map(len, lines)) <= payload.WIDTH + 1
+    assert max(map(len, lines)) <= previews.WIDTH + 1
     assert '    {"id": "' + "x" * 60 + '"},' in lines
     assert len(lines) < 25
 
 
 def test_a_long_one_says_how_much_more_there_is() -> None:
-    shown = made(codes=["x" * payload.MAX_SHOWN])
-    n_more = len(shown.pretty) - payload.MAX_SHOWN
+    shown = made(codes=["x" * previews.MAX_SHOWN])
+    n_more = len(shown.pretty) - previews.MAX_SHOWN
     assert f"... {n_more:,} more characters: see .json" in repr(shown)
-    assert len(shown.json) > payload.MAX_SHOWN
+    assert len(shown.json) > previews.MAX_SHOWN
 
 
 class Tags(HTMLParser):
