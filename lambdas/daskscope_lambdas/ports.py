@@ -5,6 +5,7 @@ Each port has one contract suite in tests/contract, run against every adapter.
 StoreError                anything an adapter could not map to one of these; the cause is kept
 ├── Missing               no such key, row or token
 ├── Taken                 a write-once key exists already; what it holds is untouched
+├── Gone                  the cluster was deleted, for good
 └── Conflict              a conditional change found another state than it expected
 """
 
@@ -32,6 +33,10 @@ class Missing(StoreError):
 
 class Taken(StoreError):
     """A write-once key exists already."""
+
+
+class Gone(StoreError):
+    """It was deleted, and is not to come again."""
 
 
 class Conflict(StoreError):
@@ -126,6 +131,9 @@ class Beat:
     """None keeps the one already known. JSON types only, as in `totals` and `lost`."""
     totals: dict[str, Any]
     lost: dict[str, int]
+    uptime_s: float = 0.0
+    skew_s: float | None = None
+    """Server's clock less the scheduler's; None keeps the one already known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,10 +156,21 @@ class ClusterRow:
     identity: dict[str, Any] = field(default_factory=dict[str, Any])
     totals: dict[str, Any] = field(default_factory=dict[str, Any])
     lost: dict[str, int] = field(default_factory=dict[str, int])
+    uptime_s: float = 0.0
+    """Of the boot, by the scheduler's monotonic clock, at its newest message."""
+    skew_s: float | None = None
+    """Server's clock less the scheduler's when its newest message was sent; None if it never said."""
+    identity_of: str = ""
+    """Boot and seq (`identity_key`) of the message that told the identity; empty as long as none did."""
     close_asked_at: float | None = None
     """Epoch seconds at which somebody last asked it to close; None if nobody did."""
     close_asked_by: str | None = None
     close_asked_reason: str | None = None
+
+
+def identity_key(boot: str, seq: int) -> str:
+    """Sorts as messages do."""
+    return f"{boot}-{seq:012d}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +191,15 @@ class ClusterPage:
     cursor: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    account: str
+    cluster: str | None
+    """UUID; None: the whole account, with all that was received until `asked_at`."""
+    asked_at: float
+    by: str
+
+
 class Clusters(Protocol):
     """The registry of clusters."""
 
@@ -179,15 +207,17 @@ class Clusters(Protocol):
         """The cluster's row, made with the account's next number if it is new.
 
         One UUID gets one number, also when many callers race; numbers start at 1, gaps are allowed.
-        A UUID belongs to the account that enrolled it first: another account's call raises Taken.
+        A UUID belongs to the account that enrolled it first: another account's call raises Taken. Raises Gone for a
+        cluster that was deleted.
         """
         ...
 
     def beat(self, account: str, uuid: str, beat: Beat) -> Heard:
-        """Take a message into the row if its (boot, seq) is newer than the row's; else nothing changes.
+        """Take a message into the row if its (boot, seq) is newer than the row's. Else nothing changes but the
+        identity, where it tells a newer one than the row's: so messages may come in any order.
 
         `last_received_at` never goes back, a known identity is never lost, and what was asked of the cluster stays.
-        Raises Missing, also for a cluster of another account.
+        Raises Missing, also for a cluster of another account, and Gone for one that was deleted.
         """
         ...
 
@@ -227,6 +257,43 @@ class Clusters(Protocol):
         False, and nothing changed, if a beat came since `row` was read, or if it is out already: of many callers one
         gets True.
         """
+        ...
+
+    def forget(self, account: str, uuid: str, at: float) -> None:
+        """Delete the row and its number. That it was deleted at `at` is kept: `enrol` and `beat` raise Gone from now on.
+
+        Quiet if it was deleted before. Raises Missing, also for a cluster of another account.
+        """
+        ...
+
+
+class Deletions(Protocol):
+    """What somebody wants gone, until all of it is."""
+
+    def ask(self, deletion: Deletion) -> None:
+        """Write it down. Quiet if it was asked before: the first time stands."""
+        ...
+
+    def pending(self, account: str | None = None) -> Sequence[Deletion]:
+        """What is not done yet, of an account or of all, in no promised order. What was just asked may be missing for a
+        moment.
+        """
+        ...
+
+    def done(self, deletion: Deletion) -> None:
+        """Nothing is left of it. Quiet if that was said before."""
+        ...
+
+
+class Policies(Protocol):
+    """What an account wants of this place."""
+
+    def retention(self, account: str) -> dict[str, int]:
+        """Table (or `code`) to the days that its rows are kept; what is not in it is kept for ever."""
+        ...
+
+    def set_retention(self, account: str, days: Mapping[str, int]) -> None:
+        """In place of all that was set before. Days are 1 or more."""
         ...
 
 

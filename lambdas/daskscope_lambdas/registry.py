@@ -2,16 +2,19 @@
 
 One table, one text key. No two kinds of item share one, and none is written by all clusters of an account:
 
-    cluster/<uuid>             a cluster: written by each of its messages, and by who asks it to close
+    cluster/<uuid>             a cluster: written by each of its messages, and by who asks it to close; of a deleted one
+                               that it was
     number/<account>/<id>      whose number that is: written once
     account/<account>          the last number given out: written once a cluster
     token/<key id>             a token
     seals                      the boundary between sealed and open days
+    deletion/<account>/<uuid>  what is to go: a cluster, or with `*` the account; until nothing is left of it
+    policy/<account>           what the account wants: how long each table is kept
 
 Two sparse, keys-only indexes. What stands in them does not change while a cluster lives, so that a message writes its
 own item and nothing else:
 
-    listing    LISTED_IN, LISTED_AT    clusters and tokens by account, in the order of lists
+    listing    LISTED_IN, LISTED_AT    clusters and tokens by account, deletions of all, in the order of lists
     living     LIVES_IN                clusters that have not ended, as far as anybody knows
 """
 
@@ -22,7 +25,7 @@ KEY = "key"
 
 LISTING = "listing"
 LISTED_IN = "listed_in"
-"""Partition key (S) of LISTING: `clusters/<account>` or `tokens/<account>`."""
+"""Partition key (S) of LISTING: `clusters/<account>`, `tokens/<account>` or `deletions`."""
 LISTED_AT = "listed_at"
 """Sort key (S) of LISTING: text that sorts like the list."""
 

@@ -25,6 +25,8 @@ class Envelope:
     received_at: float
     """Epoch seconds of the server's clock, stamped once: its UTC day is the message's day in the lake."""
     message: wire.Message
+    skew_ms: int | None = None
+    """Server's clock less the scheduler's when it was sent, the way included; None if the sender did not say."""
 
 
 def pack(envelope: Envelope) -> str:

@@ -21,6 +21,8 @@ def to_rows(envelopes: Iterable[Envelope]) -> list[tuple[tables.Table, pa.Table]
         for name, add in ADDERS.items():
             if n := add(found[name], envelope.message):
                 owners[name] += [number] * n
+                if name == tables.SAMPLES.name:
+                    found[name]["skew_ms"].append(envelope.skew_ms)
     origin = _origin(received)
     # A table without rows costs nothing: making its empty columns would cost as much as a few messages.
     return [

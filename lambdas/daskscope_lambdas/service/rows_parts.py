@@ -65,19 +65,24 @@ _ITSELF = {
 
 
 def _samples(columns: Columns, message: wire.Message) -> int:
+    """All but `skew_ms`, which the message does not know."""
+    if message.part:
+        return 0  # its totals come with the message itself
     totals, workers, itself = message.totals, message.workers, message.itself
+    sums = message.sums
     for name in _TOTALS:
         columns[name].append(getattr(totals, name))
     for name in _SUMS:
         told = getattr(workers, name)
-        columns[name].append(sum(told) if told or not totals.n_workers else None)
+        columns[name].append(sums.get(name, sum(told) if told or not totals.n_workers else None))
     for name in _GPU:
         told = getattr(workers, name)
-        columns[name].append(sum(told) if told else None)
-    columns["worker_loop_ms"].append(max(workers.loop_interval_ms, default=None))
+        columns[name].append(sums.get(name, sum(told) if told else None))
+    columns["worker_loop_ms"].append(sums.get("loop_interval_ms", max(workers.loop_interval_ms, default=None)))
     for name, field in _ITSELF.items():
         columns[name].append(getattr(itself, field))
     columns["uptime_us"].append(message.uptime_us)
+    columns["merged"].append(message.merged)
     columns["idle_since"].append(totals.idle_since_ms)
     columns["action_us"].add(totals.action_us)
     columns["phase"].append(message.phase)

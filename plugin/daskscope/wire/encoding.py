@@ -88,8 +88,10 @@ def _claimed_version(plain: bytes) -> int:
 
 
 def _check_version(version: int) -> None:
-    if not 1 <= version <= VERSION:
-        raise UnknownVersion(f"Message version {version} is unknown here: this server takes 1 to {VERSION}.", "$.v")
+    if version < 1:
+        raise UnknownVersion(
+            f"Message version {version} is none: this server takes 1 to {VERSION}, and later ones.", "$.v"
+        )
 
 
 _DIGITS = bytes(ord("0") if chr(byte).isdecimal() else ord(" ") for byte in range(256))

@@ -10,7 +10,8 @@ from daskscope.wire.processes import Death, Environment, Hardware, Identity, Mem
 from daskscope.wire.state import Itself, Totals, Workers
 from daskscope.wire.work import Code, Computation, Groups, Metrics, Span, Tasks
 
-VERSION = 1
+VERSION = 2
+"""Since 2: `started_at_ms`, `part`, `halved`, `merged`, `sums`."""
 PATH = "/api/v1/telemetry"
 CONTENT_TYPE = "application/octet-stream"
 """Of a body as posted. Not `application/json`: API Gateway takes that for text, and compressed bytes are lost."""
@@ -37,6 +38,20 @@ class Message:
     """Monotonic time since the boot."""
     next_s: float
     """The next message is due in so many seconds. Three missed: the cluster counts as lost."""
+    started_at_ms: int = 0
+    """Start of the scheduler by its clock: the same in each of its messages, so that their order does not matter. 0
+    where it does not tell (format 1)."""
+    part: int = 0
+    """0: the message itself. Else a piece of it that was too much for one body: the same `seq`, no totals, sent before
+    the message itself, and known from its other pieces by this number (`parts.py`)."""
+    halved: int = 0
+    """How often this piece was divided: the numbers of pieces made of it are told from that."""
+    merged: int = 0
+    """So many messages right before it in the boot are in it, for there was no room to keep each (`parts.py`). Of
+    their gauges nothing is left."""
+    sums: dict[str, int] = field(default_factory=dict)
+    """Column of `workers` to its sum over all workers (`loop_interval_ms`: the greatest), where some of them are told
+    in other parts; else empty."""
     phase: Literal["running", "closed"] = "running"
     reason: str | None = None
     """Why it closed, in Dask's word where there is one (`idle-timeout-exceeded`)."""

@@ -16,16 +16,36 @@ from daskscope_lambdas.adapters.local.disk import sync_folder
 from daskscope_lambdas.adapters.local.mapping import mapped
 from daskscope_lambdas.ports import StoreError
 
-VERSION = 3
+VERSION = 4
 """In the file's `user_version`. A change of the schema raises it and brings the way from the version before."""
 
 _LIVING = "CREATE INDEX clusters_living ON clusters (uuid) WHERE phase = 'running' AND NOT retired"
+_SINCE_4 = (
+    "CREATE TABLE deleted (uuid TEXT PRIMARY KEY, account TEXT NOT NULL, at REAL NOT NULL) STRICT",
+    """
+    CREATE TABLE deletions (
+        account TEXT NOT NULL,
+        cluster TEXT NOT NULL, -- empty: the whole account
+        asked_at REAL NOT NULL,
+        by TEXT NOT NULL,
+        PRIMARY KEY (account, cluster)
+    ) STRICT
+    """,
+    "CREATE TABLE policies (account TEXT PRIMARY KEY, retention TEXT NOT NULL) STRICT",
+)
 _WAYS = {
     1: ("ALTER TABLE clusters ADD COLUMN retired INTEGER NOT NULL DEFAULT 0", _LIVING),
     2: (
         "ALTER TABLE clusters ADD COLUMN close_asked_at REAL",
         "ALTER TABLE clusters ADD COLUMN close_asked_by TEXT",
         "ALTER TABLE clusters ADD COLUMN close_asked_reason TEXT",
+    ),
+    3: (
+        "ALTER TABLE clusters ADD COLUMN uptime_s REAL NOT NULL DEFAULT 0.0",
+        "ALTER TABLE clusters ADD COLUMN skew_s REAL",
+        "ALTER TABLE clusters ADD COLUMN identity_of TEXT NOT NULL DEFAULT ''",
+        "UPDATE clusters SET identity_of = boot || '-' || printf('%012d', seq) WHERE identity <> '{}'",
+        *_SINCE_4,
     ),
 }
 """By version, the statements that make the next one of it."""
@@ -71,6 +91,9 @@ CREATE TABLE clusters (
     close_asked_at REAL,
     close_asked_by TEXT,
     close_asked_reason TEXT,
+    uptime_s REAL NOT NULL DEFAULT 0.0,
+    skew_s REAL,
+    identity_of TEXT NOT NULL DEFAULT '',
     UNIQUE (account, id)
 ) STRICT;
 -- In the order of lists; last_received_at is in it so that rows outside a list's window are not even looked up.
@@ -98,6 +121,7 @@ CREATE TABLE tokens (
     revoked_at REAL
 ) STRICT;
 CREATE INDEX tokens_by_account ON tokens (account, created_at, key_id);
+{"; ".join(_SINCE_4)};
 """
 
 
