@@ -260,7 +260,7 @@ class Clusters(Protocol):
         ...
 
     def forget(self, account: str, uuid: str, at: float) -> None:
-        """Delete the row and its number. That it was deleted at `at` is kept: `enrol` and `beat` raise Gone from now on.
+        """Delete the row and its number. That it was deleted is kept: `enrol` and `beat` raise Gone from now on.
 
         Quiet if it was deleted before. Raises Missing, also for a cluster of another account.
         """
