@@ -119,8 +119,11 @@ def _unzstd(body: bytes, context: zstandard.ZstdDecompressor, limit_bytes: int) 
             room -= len(part)
             if room == 0:
                 raise _too_large(limit_bytes)
+        n_said = zstandard.frame_content_size(body)
     except zstandard.ZstdError as error:
         raise BadMessage(f"The zstd stream is broken: {error}.") from error
+    if n_said > limit_bytes - room + 1:  # the reader itself takes an end that is missing for the end
+        raise BadMessage("The zstd stream is cut short.")
     return b"".join(parts)
 
 

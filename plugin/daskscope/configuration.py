@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import dask.config
 
-from daskscope.discovery import Server, file_of, find_server
+from daskscope.discovery import Server, file_of, find_server, shared_folder
 from daskscope.display import HIDDEN, Display
 from daskscope.errors import SettingsError
 from daskscope.options import OPTIONS, Option
@@ -68,6 +68,8 @@ def destination(settings: Settings) -> str:
     """A sentence: where `register()` here would have a cluster report to, and how that was found. Asks no network."""
     if settings.disabled:
         return "Nothing is sent: daskscope.analytics.disabled is true."
+    if (shared := shared_folder(settings.server)) is not None:
+        return f"Clusters registered here keep their messages in the folder {shared}, as daskscope.server says."
     found = find_server(settings)
     if found is None:
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Iterator, Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
@@ -12,10 +13,11 @@ from urllib.parse import urlencode
 import httpx
 
 from daskscope import settings
-from daskscope.discovery import PORT, Server, find_server, is_loopback, rendezvous
+from daskscope.discovery import PORT, Server, find_server, is_loopback, rendezvous, shared_folder
 from daskscope.errors import (
     BadRequest,
     DaskscopeError,
+    Deleted,
     NotClosable,
     NotFound,
     NotLoggedIn,
@@ -41,6 +43,7 @@ _ERRORS: Mapping[int, type[DaskscopeError]] = {
     403: PermissionDenied,
     404: NotFound,
     409: NotClosable,
+    410: Deleted,
 }
 """HTTP status to error; any other that is not 2xx is a ServerError."""
 
@@ -56,6 +59,14 @@ class Connection:
         configured = settings.load()
         self._account = configured.but(account=account).account
         self._data = configured.data
+        if (shared := shared_folder(configured.server)) is not None:
+            name = shlex.quote(str(shared))
+            raise SettingsError(
+                "daskscope.server",
+                configured.server,
+                f"a server, for this is a folder: run `daskscope serve --data {name}` and name its address, or "
+                f"`daskscope import {name}` where a server is",
+            )
         server = find_server(configured)
         if server is None:
             raise ServerUnreachable(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from daskscope.settings import Settings
 
@@ -52,10 +53,13 @@ def _port(settings: Settings) -> int:
 
 
 def find_server(settings: Settings) -> Server | None:
-    """The configured server, else the one that runs on this machine; None if there is neither.
+    """The configured server, else the one that runs on this machine; None if there is neither, or a folder is
+    configured in its place.
 
     A configured token always wins. What is not configured a server on this machine lends, by its rendezvous file.
     """
+    if shared_folder(settings.server) is not None:
+        return None
     port = _port(settings)
     here = settings.server is None or is_loopback(settings.server)
     found = _read(rendezvous(settings.data, port)) if here else None
@@ -67,6 +71,13 @@ def find_server(settings: Settings) -> Server | None:
     lent = found or Server(url)
     token = settings.token or lent.token
     return Server(url, token, settings.ingest_token or settings.token or lent.ingest_token)
+
+
+def shared_folder(server: str | None) -> Path | None:
+    """The folder that is configured in place of a server; None for a server, and for none."""
+    if server is None or urlsplit(server).scheme != "file":
+        return None
+    return Path(url2pathname(urlsplit(server).path))
 
 
 def is_loopback(url: str) -> bool:

@@ -8,9 +8,10 @@ DaskscopeError
 ├── NotLoggedIn                          no token, or one the server does not know
 ├── PermissionDenied                     the token's scope does not allow this
 ├── NotFound (also LookupError)          no such account, cluster or page
+│   └── Deleted                          there was such a cluster, and somebody had it deleted
 ├── NotClosable                          the cluster has ended, or lets nobody close it
 ├── BadMessage (also ValueError)         a message that is not of the format, with the place in it
-│   ├── UnknownVersion                   its version is newer than this server understands
+│   ├── UnknownVersion                   of a version that this server cannot read
 │   └── TooLarge                         over the limit, before or after decompression
 └── ServerError                          the server answered something that is none of the above
 
@@ -57,6 +58,10 @@ class PermissionDenied(DaskscopeError):
 
 class NotFound(DaskscopeError, LookupError):
     """HTTP 404: nothing of that name in what this token may see."""
+
+
+class Deleted(NotFound):
+    """HTTP 410: the cluster was deleted, and whatever comes of it is not kept."""
 
 
 class NotClosable(DaskscopeError):

@@ -42,7 +42,8 @@ OPTIONS = (
         "server",
         None,
         "URL",
-        "Where to report; null looks for `daskscope serve` on 127.0.0.1:8790.",
+        "Where to report; null looks for `daskscope serve` on 127.0.0.1:8790. `file:///FOLDER` keeps messages there "
+        "and needs no server.",
         parsing.url,
     ),
     Option(
@@ -59,7 +60,23 @@ OPTIONS = (
     Option(
         "account", "account", None, "", "Whose clusters to list; null means the token's own account.", parsing.account
     ),
-    Option("data", "data", None, "folder", "Where the embedded server and the spool keep their files.", parsing.folder),
+    Option(
+        "data",
+        "data",
+        None,
+        "folder",
+        "Where the embedded server keeps its files, and messages are kept while there is no server.",
+        parsing.folder,
+    ),
+    Option(
+        "spool",
+        "spool",
+        None,
+        "folder",
+        "Keep messages in this folder of the scheduler's machine, too, until the server has them; what a scheduler "
+        "that is killed leaves there, the user's next one delivers. null: in memory alone.",
+        parsing.optional_folder,
+    ),
     Option(
         "name",
         "name",

@@ -23,13 +23,13 @@ MAX_WISHES, MAX_WISH, MAX_PAGE = 20, 100, 500
 """Of a reply: wishes that are looked at; characters of one, and of its `url`."""
 MAX_ID = (1 << 53) - 1
 
-Verdict = Literal["kept", "again", "plain", "refused", "denied"]
+Verdict = Literal["kept", "again", "plain", "split", "refused", "denied"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """`kept`: answered with 2xx, whoever answered. `again`: try later. `plain`: not in this encoding, but in one that
-    every server takes. `refused`: it will never be taken. `denied`: the token is no good."""
+    every server takes. `split`: not in one piece. `refused`: it will never be taken. `denied`: the token is no good."""
 
     verdict: Verdict
     reason: str
@@ -39,9 +39,9 @@ class Outcome:
 
 
 def judge(status: int, retry_after: str | None, body: bytes, encoding: str = "", token: str | None = None) -> Outcome:
-    """What a status means for a message sent in `encoding`: retried are 408, 425, 429 and 5xx; a redirect or any other
-    4xx is final, but what came after the sample may come plain first: something on the way may not know that encoding,
-    and has more than 415 to say so.
+    """What a status means for a message sent in `encoding`: retried are 408, 425, 429 and 5xx, and in parts 413; a
+    redirect or any other 4xx is final, but what came after the sample may come plain first: something on the way may
+    not know that encoding, and has more than 415 to say so.
 
     `token` is what the message was sent with: a proxy may show it in its error.
     """
@@ -57,6 +57,8 @@ def _judge(status: int, retry_after: str | None, body: bytes, token: str | None)
         return Outcome("kept", "" if reply else f"HTTP {status} and no reply of one", reply)
     if status in (401, 403):
         return Outcome("denied", f"HTTP {status}")
+    if status == 413:
+        return Outcome("split", f"HTTP 413: {_message(body, token)}")
     if status in (408, 425, 429) or status >= 500:
         wait_s = _retry_after_s(retry_after)
         return Outcome("again", f"HTTP {status}", wait_s=wait_s or (BARE_429_S if status == 429 else 0.0))

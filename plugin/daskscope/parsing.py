@@ -35,7 +35,10 @@ def url(key: str, value: Any) -> str | None:
         return None
     try:
         parts = urlsplit(value)
-        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        if parts.scheme == "file":  # a folder in place of a server
+            good = parts.netloc in ("", "localhost") and parts.path.startswith("/") and parts.path.strip("/")
+        else:
+            good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         # What stands in these would stand in every link.
         good = good and "@" not in parts.netloc and not parts.query and not parts.fragment
         good = good and value.isprintable() and " " not in value  # line breaks are left out of `parts`
@@ -45,7 +48,7 @@ def url(key: str, value: Any) -> str | None:
         raise SettingsError(
             f"daskscope.{key}",
             NOT_SHOWN,  # there may be a password anywhere in it
-            "http://HOST:PORT, https://HOST, or null to look for a server here",
+            "http://HOST:PORT, https://HOST, file:///FOLDER, or null to look for a server here",
         )
     return value.rstrip("/")
 
@@ -69,6 +72,10 @@ def folder(key: str, value: Any) -> str:
     if isinstance(value, str) and value:
         return str(Path(value).expanduser().absolute())
     raise SettingsError(f"daskscope.{key}", value, "a folder's path, or null")
+
+
+def optional_folder(key: str, value: Any) -> str | None:
+    return None if value is None else folder(key, value)
 
 
 def account(key: str, value: Any) -> str | None:

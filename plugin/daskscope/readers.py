@@ -207,7 +207,7 @@ class Readers:
         least = ERROR if "logs" in self._left_out else 0
         message.logs = attempt("logs", message.logs, lambda: self._logs.read(least))
         message.profiles = attempt("profiles", message.profiles, self._profiles.read)
-        message.totals = self._latest = self._add_up(now_s)
+        message.totals = self._latest = self._add_up(now_s, message.uptime_us / 1e6)
         if "workers" in self._left_out and not closing:
             message.workers = wire.Workers()
         attempt("topics", None, self._topics.forget)
@@ -263,8 +263,8 @@ class Readers:
         """Whether events are to be read though it is not time. Asked only where a time is set."""
         return self._settings.events_interval_s is not None and (self._events.behind or self._events.is_pressing())
 
-    def _add_up(self, now_s: float) -> wire.Totals:
-        totals = self.attempt("totals", self._repeated(), lambda: self._totals.read(now_s))
+    def _add_up(self, now_s: float, uptime_s: float) -> wire.Totals:
+        totals = self.attempt("totals", self._repeated(), lambda: self._totals.read(now_s, uptime_s))
         totals.n_computations = self._computations.n_computations
         totals.n_groups, totals.n_tasks = self._groups.n_groups, self._groups.n_tasks
         totals.action_us = dict(self._groups.action_us)

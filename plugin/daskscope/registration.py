@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import html
 import logging
+import shlex
 import socket
 from collections.abc import Awaitable, Generator, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from daskscope.agent.texts import told
 from daskscope.attempts import warn
 from daskscope.collect.identity import cluster_uuid
 from daskscope.collect.kind import kind_of
-from daskscope.discovery import Server, find_server, is_loopback
+from daskscope.discovery import Server, find_server, is_loopback, shared_folder
 from daskscope.errors import DaskscopeError, NotOnScheduler
 from daskscope.scheduler_plugin import Starter, start_watch
 from daskscope.settings import Settings
@@ -43,18 +44,25 @@ class Registration:
     cluster: str
     """The cluster's UUID, 32 hex digits; `Scheduler-<uuid>` is the scheduler's id."""
     server: str | None
-    """The server it reports to; None if it keeps a spool, or reports nothing."""
+    """The server it reports to, or `file://` and the folder in its place; None if none was found, or it reports
+    nothing."""
     spool: str | None = None
     """Folder on the scheduler's machine that keeps the messages where there is no server."""
 
     @property
     def url(self) -> str | None:
-        """The page of the cluster; it is there from the first message on."""
-        return f"{self.server}/c/{self.cluster}" if self.server else None
+        """The page of the cluster; it is there from the first message on. None where no server is."""
+        return f"{self.server}/c/{self.cluster}" if self.server and shared_folder(self.server) is None else None
 
     def __str__(self) -> str:
         if self.url:
             return f"daskscope: this cluster can be seen at {self.url}"
+        if shared := shared_folder(self.server):
+            name = shlex.quote(str(shared))
+            return (
+                f"daskscope: this cluster's story is kept in {shared}. To see it, now or later, run "
+                f"`daskscope serve --data {name}`, or `daskscope import {name}` where a server is."
+            )
         if self.spool:
             return (
                 f"daskscope: no server found, so this cluster's story is kept in {self.spool} on the scheduler's "
@@ -228,7 +236,7 @@ def watch_here(scheduler: Scheduler) -> None:
     if found is not None:
         settings = _shipped(settings, found)
     start_watch(scheduler, settings)
-    where = Registration(cluster_uuid(scheduler.id), settings.server)
+    where = Registration(cluster_uuid(scheduler.id), None if settings.disabled else settings.server)
     if not settings.disabled and settings.server is None:
         where = Registration(where.cluster, None, settings.data)
     logger.info("%s", where)

@@ -34,6 +34,7 @@ class Settings:
     ingest_token: str | None = field(repr=False)
     account: str | None
     data: str
+    spool: str | None
     name: str | None
     tags: dict[str, str]
     disabled: bool

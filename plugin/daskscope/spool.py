@@ -1,57 +1,57 @@
-"""Messages kept on disk where no server was found: `daskscope serve` of the same user takes them in.
+"""Messages kept in files where no server is asked: `daskscope serve` and `daskscope import` take them in.
 
-One file a message, `<cluster>-<boot>-<seq>.zst.msg` (or `.gz.msg`): the body as it would have been posted. A file
-appears under its name only when it is whole. Files are readable by their owner alone.
+The user's own spool is readable by its owner alone. One in a folder that somebody shares
+(`server: file:///shared/folder`) is for whom that folder is: several users and hosts write into it at once.
 """
 
 from __future__ import annotations
 
-import os
+import stat
 from pathlib import Path
 
 from daskscope.agent.texts import told
 from daskscope.compression import Encoding
+from daskscope.discovery import shared_folder
+from daskscope.message_file import SUFFIXES, owner_of, write
 from daskscope.outcome import Outcome
-
-MAX_BYTES = 64 << 20
-"""A full spool takes no more: what is new is dropped and counted, for the start of a story is worth more than its
-middle."""
-RECOUNT = 100
-"""The folder is looked through after so many messages: others write into it too, and a server takes out of it. A look
-costs 3 us a file."""
-NEARLY_FULL = 0.9
-"""From this part on it is looked through ten times as often."""
-SUFFIXES: dict[Encoding, str] = {"zstd": ".zst.msg", "gzip": ".gz.msg"}
+from daskscope.room import MAX_BYTES, Room
+from daskscope.settings import Settings
 
 
-def folder(data: str) -> Path:
-    """Where the spool of a user lies, under their data folder."""
+def folder(data: str | Path) -> Path:
+    """Where the spool lies: under the user's data folder, or under a shared one."""
     return Path(data) / "spool"
 
 
-class Spool:
-    """The transport that writes files instead of posting."""
+def spool_of(settings: Settings) -> Path | None:
+    """The folder that holds messages in place of a server; None where there is a server."""
+    if settings.server is None:
+        return folder(settings.data)
+    shared = shared_folder(settings.server)
+    return None if shared is None else folder(shared)
 
-    def __init__(self, directory: Path, max_bytes: int = MAX_BYTES) -> None:
-        self._directory, self._max_bytes = directory, max_bytes
-        self._n_bytes = 0
-        """In the folder: as counted last, and what was written since."""
-        self._n_to_recount = 0
+
+class Spool:
+    """The transport that writes files instead of posting. A full one takes no more: what is new is dropped and counted,
+    for the start of a story is worth more than its middle."""
+
+    def __init__(self, directory: Path, max_bytes: int = MAX_BYTES, *, shared: bool = False) -> None:
+        """`shared`: files are for whom the folder is, and the bound is for each scheduler."""
+        self._directory, self._max_bytes, self._shared = directory, max_bytes, shared
+        self._room: Room | None = None
+        self._file_mode = 0o600
 
     def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
         if encoding not in SUFFIXES:
             return Outcome("plain", f"a file in {encoding} is not for every server")
         try:
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self._has_room(len(body)):
+            self._prepare()
+            if self._room is None:
+                self._room = Room(self._directory, self._max_bytes, owner_of(name) if self._shared else "")
+            if not self._room.has(len(body)):
                 return Outcome("refused", f"the spool in {self._directory} holds {self._max_bytes >> 20} MiB already")
-            final = self._directory / f"{name}{SUFFIXES[encoding]}"
-            draft = final.with_suffix(".tmp")
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(body)
-            draft.rename(final)
-            self._n_bytes += len(body)
+            write(self._directory / f"{name}{SUFFIXES[encoding]}", body, self._file_mode)
+            self._room.add(len(body))
         except OSError as error:
             return Outcome("again", told(error))
         return Outcome("kept", "")
@@ -59,16 +59,15 @@ class Spool:
     def close(self) -> None:
         """Nothing is held open."""
 
-    def _has_room(self, n_bytes: int) -> bool:
-        """Counts anew every so often, and not for each message: a full spool is asked as often as one with room."""
-        self._n_to_recount -= 1
-        if self._n_to_recount <= 0:
-            self._n_bytes = self._size()
-            is_near = NEARLY_FULL * self._max_bytes < self._n_bytes + n_bytes <= self._max_bytes
-            self._n_to_recount = RECOUNT // 10 if is_near else RECOUNT
-        return self._n_bytes + n_bytes <= self._max_bytes
-
-    def _size(self) -> int:
-        with os.scandir(self._directory) as entries:
-            # What a server set aside as *.bad is no message any more: it shall not take the place of one.
-            return sum(entry.stat().st_size for entry in entries if not entry.name.endswith(".bad"))
+    def _prepare(self) -> None:
+        """Have the folder, for whom the one around it is. Raises OSError."""
+        self._directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self._directory.mkdir(mode=0o700)
+        except FileExistsError:
+            pass
+        else:
+            if self._shared:  # with its sticky and set-group bits
+                self._directory.chmod(stat.S_IMODE(self._directory.parent.stat().st_mode))
+        if self._shared:
+            self._file_mode = stat.S_IMODE(self._directory.stat().st_mode) & 0o666

@@ -28,6 +28,9 @@ from daskscope.outcome import Outcome, judge
 DEADLINE_S = 10.0
 CONNECT_S = 3.0
 MAX_REPLY_BYTES = 64 << 10
+SENT_AT = "daskscope-sent-at"
+"""Header: when this try was made, epoch milliseconds by the clock here. What the server's says then is the difference
+of the two, and the way."""
 KEEP_S = 60.0
 """How long a connection may idle: at the usual pace none is made anew, and one that a firewall forgot is not tried."""
 
@@ -48,9 +51,16 @@ class Transport(Protocol):
 class Http:
     """Posts to a server. The pool, whose TLS set-up takes 20 ms, is made in the sender's thread."""
 
-    def __init__(self, server: str, token: str | None, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        server: str,
+        token: str | None,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self._url = server + wire.PATH
         self._token = token
+        self._now = now
         self._deadline = Deadline(monotonic)
         self._pool: httpcore.ConnectionPool | None = None
         self._context: ssl.SSLContext | None = None
@@ -63,6 +73,7 @@ class Http:
             ("accept-encoding", "identity"),  # a reply has a few bytes
             ("content-type", wire.CONTENT_TYPE),
             ("content-encoding", encoding),
+            (SENT_AT, str(round(self._now() * 1e3))),
         ]
         if self._token:
             if not _SENDABLE.fullmatch(self._token):  # the library below would quote it in its log

@@ -19,14 +19,16 @@ from tornado.ioloop import PeriodicCallback
 
 from daskscope import wire
 from daskscope.budget import Budget
-from daskscope.collect.identity import cluster_uuid, system_user
+from daskscope.collect.identity import cluster_uuid, started_ms, system_user
 from daskscope.collect.memory import LongMemory
 from daskscope.collect.profiles import merged
 from daskscope.control import Closer
+from daskscope.parcel import Shelf
 from daskscope.readers import DETAIL, Readers
 from daskscope.sender import Sender, Shown
 from daskscope.settings import Settings
-from daskscope.spool import Spool, folder
+from daskscope.shelf import WriteAhead, place_of
+from daskscope.spool import Spool, spool_of
 from daskscope.transport import Http, Transport
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def install(scheduler: Scheduler, settings: Settings) -> Watch | None:
     known: Watch | None = scheduler.extensions.get(EXTENSION)
     if known is not None or settings.disabled:
         return known
-    watch = Watch(scheduler, settings, _transport(settings))
+    watch = Watch(scheduler, settings, _transport(settings), shelf=_shelf(settings))
     try:
         watch.start()
     except BaseException:
@@ -63,9 +65,17 @@ def install(scheduler: Scheduler, settings: Settings) -> Watch | None:
 
 
 def _transport(settings: Settings) -> Transport:
-    if settings.server is None:
-        return Spool(folder(settings.data))
-    return Http(settings.server, settings.token)
+    spool = spool_of(settings)
+    if spool is None:
+        return Http(settings.server or "", settings.token)
+    return Spool(spool, shared=settings.server is not None)
+
+
+def _shelf(settings: Settings) -> Shelf | None:
+    """None without the option, and where messages go to files anyway."""
+    if settings.spool is None or settings.server is None or spool_of(settings) is not None:
+        return None
+    return WriteAhead(place_of(settings.spool, settings.server))
 
 
 class Watch:
@@ -77,6 +87,7 @@ class Watch:
         settings: Settings,
         transport: Transport,
         *,
+        shelf: Shelf | None = None,
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         cpu: Callable[[], float] = time.thread_time,
@@ -87,6 +98,7 @@ class Watch:
         self.cluster = cluster_uuid(scheduler.id)
         self.boot = f"{round(now() * 1e3):012x}{secrets.token_hex(6)}"
         self._booted_at = monotonic()
+        self._started_at_ms = started_ms(scheduler)
         self._seq = 0
         self._closed = False
         self._pid = os.getpid()
@@ -100,7 +112,7 @@ class Watch:
         self.readers = Readers(scheduler, settings)
         self._closer = Closer(scheduler, settings, now)
         self._scrubber: Scrubber | None = None
-        self.sender = Sender(transport, self._heed, finish=self._finish)
+        self.sender = Sender(transport, self._heed, finish=self._finish, shelf=shelf)
         self._timer = PeriodicCallback(self.poll, self._asked_s * 1e3)
 
     def start(self) -> None:
@@ -130,10 +142,11 @@ class Watch:
 
     def describe(self) -> dict[str, str | None]:
         """Where this cluster reports to; answers the client's `register`. Never holds the token."""
+        spool = spool_of(self._settings)
         return {
             "cluster": self.cluster,
             "server": self._settings.server,
-            "spool": None if self._settings.server else str(folder(self._settings.data)),
+            "spool": spool and str(spool),
         }
 
     def show(self) -> Future[Shown]:
@@ -223,6 +236,7 @@ class Watch:
             made_at_ms=round(now_s * 1e3),
             uptime_us=round((began_s - self._booted_at) * 1e6),
             next_s=pace_s,
+            started_at_ms=self._started_at_ms,
             phase=phase,
             reason=reason,
         )

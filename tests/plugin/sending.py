@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from daskscope import testing, wire
 from daskscope.outcome import Outcome
+from daskscope.parcel import Shelf
 from daskscope.sender import Sender
 from tests.plugin.rig import KEPT, Inbox
 
@@ -21,13 +22,13 @@ class Clock:
 class Bench:
     """A sender whose thread never starts: `step` is called by the test."""
 
-    def __init__(self, *outcomes: Outcome, jitter: float = 0.5) -> None:
+    def __init__(self, *outcomes: Outcome, jitter: float = 0.5, shelf: Shelf | None = None) -> None:
         self.outcomes = list(outcomes)
         self.tried: list[str] = []
         self.replies: list[wire.Reply] = []
         self.clock = Clock()
         self.inbox = Inbox(self._answer)
-        self.sender = Sender(self.inbox, self.replies.append, monotonic=self.clock, jitter=lambda: jitter)
+        self.sender = Sender(self.inbox, self.replies.append, monotonic=self.clock, jitter=lambda: jitter, shelf=shelf)
 
     def _answer(self, name: str) -> Outcome:
         self.tried.append(name)
@@ -40,13 +41,19 @@ class Bench:
     def step(self) -> bool:
         return self.sender._step()
 
+    def finish(self) -> None:
+        """Until nothing waits any more, its pauses passing."""
+        while self.n_waiting:
+            self.clock.now_s += self.pause_s or 0.0
+            self.step()
+
     @property
     def pause_s(self) -> float | None:
         return self.sender._pause_s()
 
     @property
     def n_waiting(self) -> int:
-        return len(self.sender._parcels) + len(self.sender._inbox)
+        return len(self.sender._buffer) + len(self.sender._inbox)
 
 
 def seqs(bench: Bench) -> list[int]:

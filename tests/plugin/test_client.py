@@ -234,6 +234,14 @@ def test_no_server_at_all_says_what_to_do(tmp_path: Path) -> None:
         client.list_clusters()
 
 
+def test_a_folder_in_place_of_a_server_says_what_to_do_with_it() -> None:
+    with (
+        dask.config.set({"daskscope.server": "file:///shared/folder"}),
+        pytest.raises(errors.SettingsError, match=r"daskscope serve --data /shared/folder.*daskscope import /shared"),
+    ):
+        client.list_clusters()
+
+
 def test_a_proxy_never_sees_what_is_for_this_machine(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     proxy = serve()
     monkeypatch.setenv("HTTP_PROXY", proxy.url)

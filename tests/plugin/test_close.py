@@ -40,7 +40,7 @@ def test_whatever_names_a_cluster_stays_one_part_of_the_path(serve: Any, cluster
 @pytest.mark.parametrize(
     ("status", "kind"),
     [(401, errors.NotLoggedIn), (403, errors.PermissionDenied), (404, errors.NotFound), (409, errors.NotClosable),
-     (500, errors.ServerError)],
+     (410, errors.Deleted), (500, errors.ServerError)],
 )  # fmt: skip
 def test_a_refusal_is_the_error_of_its_kind(serve: Any, status: int, kind: type[Exception]) -> None:
     serve(lambda *_: error(status, "code", "What, why."))

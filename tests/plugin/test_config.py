@@ -194,6 +194,10 @@ def test_of_dask_s_own_it_says_who_set_them(places: Places) -> None:
 def test_where_reports_would_go_is_said_with_how_it_was_found(data: Path) -> None:
     assert destination(load()).startswith("No server is set and none runs on this machine")
     assert str(data / "spool") in destination(load())
+    with dask.config.set({"daskscope.server": "file:///shared/folder"}):
+        assert destination(load()) == (
+            "Clusters registered here keep their messages in the folder /shared/folder, as daskscope.server says."
+        )
     with dask.config.set({"daskscope.server": "https://h", "daskscope.token": "dst_secret"}):
         assert destination(load()) == (
             "Clusters registered here report to https://h, as daskscope.server says, with the token of daskscope.token."

@@ -13,10 +13,12 @@ import pytest
 from distributed import wait
 
 import daskscope
+from daskscope import wire
 from daskscope.agent import NAME
 from daskscope.compression import decompress
 from daskscope.options import OPTIONS
 from daskscope.previews import Preview
+from daskscope.shelf import place_of
 from daskscope.watch import EXTENSION
 from tests.plugin.ingest_server import Server, answers
 from tests.plugin.rig import Cluster, inc, running, spooled, until
@@ -30,6 +32,7 @@ HEEDED = {
     "ingest-token": "test_server_and_tokens",
     "account": "tests/plugin/test_client.py::test_account_is_not_asked_for_when_it_is_known",
     "data": "test_data",
+    "spool": "test_spool",
     "name": "test_name_and_tags",
     "tags": "test_name_and_tags",
     "analytics.disabled": "tests/plugin/test_registration.py::test_disabled_nothing_is_sent_and_it_says_so",
@@ -103,6 +106,28 @@ async def test_data(tmp_path: Path) -> None:
         with dask.config.set({"daskscope.data": str(folder)}):
             await registered(cluster)
     assert [message.phase for message in spooled(folder)] == ["running", "closed"]
+
+
+@pytest.mark.asyncio
+async def test_spool(tmp_path: Path) -> None:
+    server = Server(answers(503))
+    with server.running() as url:
+        place = place_of(tmp_path / "spool", url)
+        configured = {"daskscope.server": url, "daskscope.token": "t", "daskscope.spool": str(tmp_path / "spool")}
+        with dask.config.set(configured):
+            async with running() as cluster:
+                await registered(cluster)
+                await until(lambda: list(place.glob("*.msg")))
+            assert [path.suffix for path in sorted(place.iterdir())] == [".msg", ".msg"], "the last message, too"
+            server.answer = answers(200, {"id": 7, "url": "/x"})
+            server.posts.clear()
+            async with running() as cluster:
+                await registered(cluster)
+                await until(lambda: not list(place.glob("*.msg")))
+            assert list(place.iterdir()) == []
+    taken = [wire.decode(decompress(body, headers["content-encoding"])) for _, headers, body in server.posts]
+    assert [(message.seq, message.phase) for message in taken[1:3]] == [(0, "running"), (1, "closed")]
+    assert len({message.boot for message in taken}) == 2
 
 
 @pytest.mark.asyncio

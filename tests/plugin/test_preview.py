@@ -86,6 +86,19 @@ async def test_where_it_goes_is_said_and_the_token_nowhere(cluster: Cluster, dat
     assert not (data / "spool").exists()
 
 
+@pytest.mark.asyncio
+async def test_a_folder_in_place_of_a_server_is_said_and_a_rehearsal_leaves_nothing_anywhere(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    with dask.config.set({"daskscope.server": f"file://{tmp_path}/shared", "daskscope.spool": str(tmp_path / "spool")}):
+        shown = await preview(cluster.client)
+    assert (shown.server, shown.spool) == (f"file://{tmp_path}/shared", str(tmp_path / "shared" / "spool"))
+    assert f"for file://{tmp_path}/shared." in shown.heading
+    with dask.config.set({"daskscope.server": DEAD, "daskscope.spool": str(tmp_path / "spool")}):
+        await preview(cluster.client)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("is_watched", [False, True])
 @pytest.mark.parametrize(
     "configured", [{}, {"daskscope.server": DEAD}, {"daskscope.analytics.disabled": True, "daskscope.server": DEAD}]
@@ -120,7 +133,7 @@ async def test_what_is_shown_is_what_will_be_tried_again(cluster: Cluster) -> No
     watching = watch(cluster.scheduler, inbox)
     await inbox.next()
     shown = await preview(cluster.client)
-    assert [parcel.body for parcel in watching.sender._parcels] == [shown.body]
+    assert [parcel.body for parcel in watching.sender._buffer.in_memory_alone()] == [shown.body]
 
 
 @pytest.mark.asyncio

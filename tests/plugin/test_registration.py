@@ -50,6 +50,22 @@ async def test_with_nothing_configured_a_spool_is_kept_and_said(
     assert "daskscope serve" in found._repr_html_()
 
 
+async def test_a_folder_in_place_of_a_server_keeps_the_messages_and_is_said(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared folder"
+    with dask.config.set({"daskscope.server": shared.as_uri(), "daskscope.token": "dst_secret"}):
+        found = await register(cluster.client)
+    assert found == Registration(cluster_uuid(cluster.scheduler.id), shared.as_uri(), str(shared / "spool"))
+    assert found.url is None
+    out = capsys.readouterr().out
+    assert f"daskscope serve --data '{shared}'" in out
+    assert f"daskscope import '{shared}'" in out
+    assert cluster.scheduler.extensions["daskscope"]._settings.token is None, "nobody there asks for one"
+    cluster.scheduler.extensions["daskscope"].teardown()
+    assert [message.phase for message in spooled(shared)] == ["running", "closed"]
+
+
 async def test_a_configured_server_and_token_are_shipped_and_its_page_is_printed(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

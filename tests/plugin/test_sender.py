@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from daskscope import sender as module
 from daskscope import testing, wire
+from daskscope.buffer import MAX_MESSAGES
 from daskscope.compression import Encoding
 from daskscope.outcome import Outcome, judge
-from daskscope.sender import BACKOFF_CAP_S, MAX_MESSAGES, PROBE_S
+from daskscope.pace import BACKOFF_CAP_S, PROBE_S
 from tests.plugin.rig import KEPT, Inbox
 from tests.plugin.sending import AGAIN, Bench, seqs, started
 
@@ -31,9 +31,7 @@ def test_order_is_kept_while_one_is_tried_again() -> None:
     bench.put(0, 1)
     bench.step()
     bench.put(2)
-    while bench.n_waiting:
-        bench.clock.now_s += BACKOFF_CAP_S
-        bench.step()
+    bench.finish()
     assert seqs(bench) == [0, 1, 2]
     assert [name[-1] for name in bench.tried] == ["0", "0", "0", "1", "2"]
     assert bench.sender.lost == {}
@@ -110,9 +108,7 @@ def test_a_denied_token_is_probed_every_ten_minutes_and_nothing_is_lost() -> Non
         bench.put(seq)
     assert PROBE_S == 600
     assert len(bench.tried) == 3
-    while bench.n_waiting:
-        bench.step()
-        bench.clock.now_s += 10
+    bench.finish()
     assert seqs(bench) == list(range(181))
     assert bench.sender.lost == {}
 
@@ -127,52 +123,16 @@ def test_a_refused_message_is_dropped_and_counted_and_the_next_goes_on() -> None
     assert bench.sender.lost == {"refused": 1}
 
 
-def test_the_buffer_holds_so_many_and_drops_the_oldest() -> None:
-    bench = Bench(AGAIN, jitter=1.0)
-    bench.put(*range(10))
-    bench.step()  # packed, and the server fails
-    for seq in range(10, MAX_MESSAGES + 7):
-        bench.put(seq)
-        bench.step()
-    assert bench.n_waiting == MAX_MESSAGES
-    assert bench.sender.lost == {"buffer-full": 7}
-    bench.clock.now_s += 60
-    while bench.n_waiting:
-        bench.step()
-    assert seqs(bench) == list(range(7, MAX_MESSAGES + 7))
-
-
-def test_the_inbox_is_bounded_too_while_an_attempt_hangs() -> None:
+def test_the_inbox_is_bounded_too_while_an_attempt_hangs_and_the_first_message_stays() -> None:
     bench = Bench()
     bench.put(*range(MAX_MESSAGES + 3))  # no step: the thread is busy with one that hangs
     assert bench.n_waiting == MAX_MESSAGES
     assert bench.sender.lost == {"buffer-full": 3}
+    bench.finish()
+    assert seqs(bench)[:2] == [0, 4]
 
 
-def test_the_buffer_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(AGAIN, jitter=1.0)
-    bench.put(0)
-    bench.step()
-    size = bench.sender._n_bytes
-    monkeypatch.setattr(module, "MAX_BYTES", int(size * 3.5))
-    bench.put(1, 2, 3, 4)
-    bench.step()
-    assert 0 < bench.sender._n_bytes <= size * 3.5
-    assert bench.sender._n_bytes == sum(len(parcel.body) for parcel in bench.sender._parcels)
-    assert bench.sender.lost["buffer-full"] == 5 - bench.n_waiting > 0
-
-
-def test_a_message_that_was_dropped_while_it_was_tried_settles_nothing_else() -> None:
-    """The oldest is dropped only between attempts, so an answer always belongs to the message it was for."""
-    bench = Bench(AGAIN, jitter=0.0)
-    bench.put(0)
-    bench.step()
-    bench.put(*range(1, MAX_MESSAGES + 1))  # 0 no longer fits
-    bench.step()
-    assert seqs(bench) == [1]
-
-
-def test_what_cannot_be_encoded_or_is_too_large_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_encoded_is_dropped_and_counted() -> None:
     bench = Bench()
     bench.sender.put(replace(testing.message(), next_s=float("nan")))
     bench.sender.put(replace(testing.message(), reason=object()))
@@ -180,11 +140,6 @@ def test_what_cannot_be_encoded_or_is_too_large_is_dropped_and_counted(monkeypat
     bench.step()
     assert seqs(bench) == [1]
     assert bench.sender.lost == {"not-encodable": 2}
-    monkeypatch.setattr(wire, "MAX_BODY_BYTES", 10)
-    bench.put(2)
-    bench.step()
-    assert bench.sender.lost == {"not-encodable": 2, "too-large": 1}
-    assert bench.n_waiting == 0
 
 
 def test_one_warning_a_minute(caplog: pytest.LogCaptureFixture) -> None:
@@ -317,10 +272,9 @@ def test_it_counts_what_it_delivered_and_how_often_it_tried_in_vain() -> None:
     bench.put(0, 1)
     bench.step()
     assert (bench.sender.n_delivered, bench.sender.n_failed_tries) == (0, 1)
-    sizes = [len(parcel.body) for parcel in bench.sender._parcels]
+    sizes = [len(parcel.body) for parcel in bench.sender._buffer.in_memory_alone()]
     bench.clock.now_s += BACKOFF_CAP_S
-    while bench.n_waiting:
-        bench.step()
+    bench.finish()
     assert (bench.sender.n_delivered, bench.sender.n_failed_tries) == (2, 1)
     assert bench.sender.n_delivered_bytes == sum(sizes) > 0
     assert bench.sender.cpu_s > 0

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
+from daskscope import pace, testing
 from daskscope import sender as module
-from daskscope import testing
 from daskscope.outcome import Outcome
 from daskscope.sender import Sender
 from tests.plugin.rig import KEPT, Inbox
@@ -15,13 +15,12 @@ from tests.plugin.sending import AGAIN, Bench, seqs, started
 
 def closing(bench: Bench) -> int:
     """Steps from the close to the end of the thread, its pauses passing."""
-    bench.sender._closing = True
-    bench.sender._not_before, bench.sender._n_failures = 0.0, 0
+    bench.sender._pace.close()
     n_steps = 0
     while bench.step():
         n_steps += 1
         assert n_steps < 1000
-        if bench.sender._n_failures < module.CLOSING_TRIES:
+        if not bench.sender._pace.has_given_up:
             bench.clock.now_s += bench.pause_s or 0
     return n_steps
 
@@ -47,10 +46,10 @@ def test_closing_does_not_wait_for_retry_after_nor_for_a_denied_token() -> None:
     for outcome in (Outcome("again", "HTTP 503", wait_s=300.0), Outcome("denied", "HTTP 401")):
         bench = Bench(outcome)
         bench.put(0)
-        bench.sender._closing = True
+        bench.sender._pace.close()
         bench.step()
         assert bench.pause_s is not None
-        assert bench.pause_s <= module.BACKOFF_BASE_S
+        assert bench.pause_s <= pace.BACKOFF_BASE_S
 
 
 def test_the_thread_delivers_and_ends_with_close() -> None:
@@ -93,7 +92,7 @@ def test_close_leaves_a_black_hole_within_its_time_and_says_what_is_left(caplog:
 
 def test_close_waits_less_for_a_server_that_failed_the_last_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FAILING_CLOSE_S", 0.05)
-    monkeypatch.setattr(module, "BACKOFF_BASE_S", 0.0)
+    monkeypatch.setattr(pace, "BACKOFF_BASE_S", 0.0)
     failed, hangs, release = threading.Event(), threading.Event(), threading.Event()
 
     def fails_then_hangs(name: str) -> Outcome:
@@ -128,7 +127,7 @@ def test_a_forked_child_sends_nothing_and_its_close_is_quiet() -> None:
     if pid == 0:
         sender.put(testing.message(seq=9))
         sender.close()
-        os._exit(0 if not sender._inbox and not sender._parcels else 1)
+        os._exit(0 if not sender._inbox and not sender._buffer else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     sender.put(testing.message(seq=1))
     assert inbox.take().seq == 1, "the parent goes on"

@@ -8,7 +8,8 @@ import pytest
 from daskscope import wire
 from daskscope.compression import SAMPLED, Encoding
 from daskscope.outcome import Outcome
-from daskscope.sender import BACKOFF_CAP_S, PLAIN_S, PROBE_S, SAMPLED_TRIES
+from daskscope.pace import PROBE_S
+from daskscope.sampling import PLAIN_S, SAMPLED_TRIES
 from tests.plugin.rig import Inbox
 from tests.plugin.sending import AGAIN, Bench, seqs
 
@@ -72,13 +73,12 @@ def test_a_message_after_the_sample_that_is_not_taken_goes_again_plain_and_all_l
     report(bench, 0)
     report(bench, 1)  # fails, and waits
     bench.put(2, 3)
-    while bench.n_waiting:
-        bench.step()
+    bench.finish()
     report(bench, 4)
     assert seen.encodings == ["zstd", SAMPLED[0], SAMPLED[0], "zstd", "zstd", "zstd", "zstd", "zstd"]
     assert seqs(bench) == [0, 1, 2, 3, 4]
     assert bench.sender.lost == {}
-    assert (bench.sender.n_delivered, bench.sender.n_failed_tries, bench.sender._n_bytes) == (5, 3, 0)
+    assert (bench.sender.n_delivered, bench.sender.n_failed_tries, bench.sender._buffer.n_bytes) == (5, 3, 0)
 
 
 @pytest.mark.parametrize("final", [Outcome("refused", "HTTP 422: no"), Outcome("denied", "HTTP 401")])
@@ -92,8 +92,7 @@ def test_where_plain_is_refused_too_it_was_not_for_the_sample_which_is_used_agai
         bench.clock.now_s += PROBE_S
         report(bench, 2)
     bench.put(3)
-    while bench.n_waiting:
-        bench.step()
+    bench.finish()
     assert seen.encodings[-1] == SAMPLED[0]
     assert bench.sender.lost == ({"refused": 1} if final.verdict == "refused" else {})
 
@@ -105,8 +104,7 @@ def test_a_server_that_takes_the_sample_no_more_gets_what_waits_plain() -> None:
     report(bench, 1, 2)
     bench.step()  # 1 is kept
     bench.put(3)
-    while bench.n_waiting:
-        bench.step()
+    bench.finish()
     assert seen.encodings == ["zstd", SAMPLED[0], SAMPLED[0], "zstd", "zstd"]
     assert seqs(bench) == [0, 1, 2, 3]
 
@@ -133,9 +131,8 @@ def test_a_proxy_that_fails_at_the_sample_and_says_that_the_server_does_stops_no
     bench, seen = behind_a_proxy(answer)
     for seq in range(200):
         bench.put(seq)
-        while bench.n_waiting:
-            bench.step()
-            bench.clock.now_s += 30.0
+        bench.finish()
+        bench.clock.now_s += 30.0
     assert seqs(bench) == [*range(200)]
     assert bench.sender.lost == {}
     n_hours = (bench.clock.now_s - 1_000.0) // PLAIN_S
@@ -150,9 +147,7 @@ def test_after_an_hour_the_sample_is_tried_again_and_used_where_it_passes() -> N
     bench.inbox = bench.sender._transport = seen
     report(bench, 0)
     bench.put(1)
-    while bench.n_waiting:
-        bench.step()
-        bench.clock.now_s += BACKOFF_CAP_S
+    bench.finish()
     passes = True
     report(bench, 2)
     bench.clock.now_s += PLAIN_S
@@ -166,7 +161,7 @@ def test_a_close_tries_plain_at_once() -> None:
     bench, seen = behind_a_proxy(AGAIN)
     report(bench, 0)
     bench.put(1, 2)
-    bench.sender._closing = True
+    bench.sender._pace.close()
     while bench.step():
         bench.clock.now_s += bench.pause_s or 0
     assert seen.encodings == ["zstd", SAMPLED[0], "zstd", "zstd"]
@@ -177,9 +172,7 @@ def test_where_the_server_itself_is_away_for_long_nothing_but_the_encoding_chang
     bench, seen = negotiating(TAKES, *[AGAIN] * 20)
     report(bench, 0)
     bench.put(1)
-    while bench.n_waiting:
-        bench.step()
-        bench.clock.now_s += BACKOFF_CAP_S
+    bench.finish()
     assert seqs(bench) == [0, 1]
     assert bench.sender.n_failed_tries == 20
     assert seen.encodings == ["zstd", *[SAMPLED[0]] * SAMPLED_TRIES, *["zstd"] * (21 - SAMPLED_TRIES)]

@@ -16,7 +16,7 @@ from bench.churn import LIFE, Life
 from bench.fleet import Fleet
 from bench.held import held_bytes, kept_alive, there_before
 from bench.soak import N_WORKERS, Soak
-from daskscope import sender
+from daskscope import buffer
 from daskscope.collect import computations, groups, members, spans
 from daskscope.collect.roster import Roster
 from daskscope.privacy import names, scrubber, words
@@ -39,7 +39,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(computations, "MAX_KEPT", 20)
     monkeypatch.setattr(members, "MAX_KEPT", 20)
     monkeypatch.setattr(spans, "SETTLED_KEPT", 20)
-    monkeypatch.setattr(sender, "MAX_MESSAGES", 20)
+    monkeypatch.setattr(buffer, "MAX_MESSAGES", 20)
     monkeypatch.setattr(scrubber, "MAX_CLEAN", 200)
     monkeypatch.setattr(words, "MAX_WORDS", 200)
     monkeypatch.setattr(names, "MAX_KNOWN", 200)

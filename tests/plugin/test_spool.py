@@ -1,5 +1,7 @@
 """The spool: whole files, private, bounded, named as `daskscope serve` expects them."""
 
+import errno
+import secrets
 import stat
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 from daskscope import testing, wire
 from daskscope.compression import SAMPLED, Encoding, compress
 from daskscope.outcome import Outcome
-from daskscope.spool import RECOUNT, Spool, folder
+from daskscope.spool import Spool, folder
 from tests.plugin.rig import spooled
 
 
@@ -65,56 +67,45 @@ def test_a_folder_that_cannot_be_made_is_tried_again_later(tmp_path: Path) -> No
     assert spool.deliver("c-b-1", b"body", "zstd").verdict == "kept"
 
 
-def test_a_write_that_broke_off_leaves_no_message_and_heals(tmp_path: Path) -> None:
-    (tmp_path / "c-b-1.zst.tmp").write_bytes(b"half a bo")
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", full)
+        assert Spool(tmp_path).deliver("c-b-1", b"body", "zstd").verdict == "again"
+    assert list(tmp_path.iterdir()) == []
     assert Spool(tmp_path).deliver("c-b-1", b"body", "zstd").verdict == "kept"
-    assert [file.name for file in tmp_path.iterdir()] == ["c-b-1.zst.msg"]
 
 
-def test_what_was_set_aside_takes_no_room(tmp_path: Path) -> None:
-    (tmp_path / "c-b-0.zst.bad").write_bytes(b"x" * 100)
-    assert Spool(tmp_path, max_bytes=10).deliver("c-b-1", b"12345", "zstd").verdict == "kept"
+def test_nobody_waits_for_a_draft_with_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "token_hex", lambda _: "known")
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / "c-b-1.zst.msg.known.tmp").symlink_to(victim)
+    assert Spool(tmp_path).deliver("c-b-1", b"body", "zstd").verdict == "again"
+    assert victim.read_text() == "mine"
 
 
-class Counting(Spool):
-    """Knows how often its folder was looked through."""
-
-    n_looks = 0
-
-    def _size(self) -> int:
-        self.n_looks += 1
-        return super()._size()
-
-
-@pytest.mark.parametrize("max_bytes", [1 << 20, 10], ids=["with room", "full"])
-def test_the_folder_is_not_looked_through_for_each_message(tmp_path: Path, max_bytes: int) -> None:
-    (tmp_path / "c-a-0.zst.msg").write_bytes(b"123456")
-    spool = Counting(tmp_path, max_bytes)
-    verdicts = {spool.deliver(f"c-b-{n}", b"12345", "zstd").verdict for n in range(2 * RECOUNT)}
-    assert verdicts == {"kept" if max_bytes > 10 else "refused"}
-    assert spool.n_looks == 2
+@pytest.mark.parametrize("mode", [0o1777, 0o2770, 0o750], ids=oct)
+def test_a_shared_spool_is_for_whom_its_folder_is(tmp_path: Path, mode: int) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    Spool(folder(shared), shared=True).deliver("c-b-1", b"body", "zstd")
+    (file,) = folder(shared).iterdir()
+    assert stat.S_IMODE(folder(shared).stat().st_mode) == mode
+    assert stat.S_IMODE(file.stat().st_mode) == mode & 0o666
 
 
-def test_what_others_write_is_found_soon_where_it_is_nearly_full(tmp_path: Path) -> None:
-    spool = Counting(tmp_path, 1_000)
-    (tmp_path / "c-a-0.zst.msg").write_bytes(bytes(950))
-    assert spool.deliver("c-b-0", b"1", "zstd").verdict == "kept"
-    (tmp_path / "c-a-1.zst.msg").write_bytes(bytes(950))
-    verdicts = [spool.deliver(f"c-b-{n}", b"1", "zstd").verdict for n in range(1, RECOUNT // 10 + 1)]
-    assert verdicts[-1] == "refused"
+def test_a_shared_folder_that_we_make_is_ours_alone(tmp_path: Path) -> None:
+    Spool(folder(tmp_path / "new"), shared=True).deliver("c-b-1", b"body", "zstd")
+    for made in (tmp_path / "new", folder(tmp_path / "new")):
+        assert stat.S_IMODE(made.stat().st_mode) == 0o700
 
 
-def test_room_that_a_server_made_is_found(tmp_path: Path) -> None:
-    spool = Spool(tmp_path, max_bytes=10)
-    assert spool.deliver("c-b-0", bytes(10), "zstd").verdict == "kept"
-    (tmp_path / "c-b-0.zst.msg").unlink()
-    verdicts = [spool.deliver(f"c-b-{n}", b"1", "zstd").verdict for n in range(1, RECOUNT // 10 + 1)]
-    assert verdicts[-1] == "kept"
-
-
-def test_a_folder_that_went_is_made_again(tmp_path: Path) -> None:
-    spool = Spool(tmp_path / "spool")
-    assert spool.deliver("c-b-0", b"1", "zstd").verdict == "kept"
-    (tmp_path / "spool" / "c-b-0.zst.msg").unlink()
-    (tmp_path / "spool").rmdir()
-    assert spool.deliver("c-b-1", b"1", "zstd").verdict == "kept"
+def test_each_scheduler_has_room_of_its_own_in_a_shared_folder(tmp_path: Path) -> None:
+    one, other = (Spool(tmp_path / "spool", max_bytes=10, shared=True) for _ in range(2))
+    verdicts = [one.deliver(f"c-a-{n}", b"12345", "zstd").verdict for n in range(3)]
+    verdicts += [other.deliver(f"c-b-{n}", b"12345", "zstd").verdict for n in range(3)]
+    assert verdicts == ["kept", "kept", "refused"] * 2

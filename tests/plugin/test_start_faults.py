@@ -18,8 +18,9 @@ import dask.config
 import pytest
 from distributed import Client, LocalCluster
 
-from daskscope import spool
+from daskscope import message_file
 from daskscope.discovery import rendezvous
+from daskscope.room import Room
 from daskscope.scheduler_plugin import Starter, start_watch
 from daskscope.watch import EXTENSION, Watch
 from tests.plugin.ingest_server import Server, answers, talking
@@ -114,9 +115,9 @@ async def test_a_spool_that_cannot_be_written_is_one_line(
                 raise OSError(errno.ENOSPC, "No space left on device")
             return really(path, *args, **kwargs)
 
-        monkeypatch.setattr(spool.os, "open", full)
+        monkeypatch.setattr(message_file.os, "open", full)
     if what == "over its size":
-        monkeypatch.setattr(spool.Spool, "_size", lambda self: 1 << 60)
+        monkeypatch.setattr(Room, "_count", lambda self: 1 << 60)
     with dask.config.set({"daskscope.data": str(folders.get(what, tmp_path / "data"))}):
         assert await begun()
     assert len(lines(caplog)) == 1

@@ -50,6 +50,16 @@ def test_a_message_is_posted_with_token_and_encoding_and_the_reply_is_read() -> 
     assert headers["accept-encoding"] == "identity"
 
 
+def test_each_try_says_when_it_was_made_by_the_clock_here() -> None:
+    server = Server(answers(503))
+    times = iter([1_800_000_000.0004, 1_800_000_009.5])
+    with server.running() as url, contextlib.closing(Http(url, TOKEN, now=lambda: next(times))) as http:
+        for _ in range(2):
+            http.deliver("c-b-1", b"the same body", "zstd")
+    assert [headers["daskscope-sent-at"] for _, headers, _ in server.posts] == ["1800000000000", "1800000009500"]
+    assert [body for *_, body in server.posts] == [b"the same body"] * 2
+
+
 def test_without_a_token_none_is_sent() -> None:
     server = Server(answers(200, REPLY))
     with server.running() as url:
@@ -78,7 +88,7 @@ ERROR = {"error": {"code": "bad-message", "message": "Column x is short."}}
         (400, "refused", "HTTP 400: Column x is short."),
         (401, "denied", "HTTP 401"), (403, "denied", "HTTP 403"),
         (404, "refused", "HTTP 404"), (408, "again", "HTTP 408"),
-        (413, "refused", "HTTP 413"), (415, "refused", "HTTP 415"),
+        (413, "split", "HTTP 413: Column x is short."), (415, "refused", "HTTP 415"),
         (422, "refused", "HTTP 422: Column x is short."), (425, "again", "HTTP 425"), (429, "again", "HTTP 429"),
         (500, "again", "HTTP 500"), (502, "again", "HTTP 502"), (503, "again", "HTTP 503"), (504, "again", "HTTP 504"),
     ],

@@ -316,6 +316,8 @@ async def test_describe_says_where_it_reports_and_never_the_token(cluster: Clust
     assert with_server.describe() == {"cluster": with_server.cluster, "server": "http://h:1", "spool": None}
     without = Watch(cluster.scheduler, settings(), Inbox())
     assert without.describe()["spool"] == str(data / "spool")
+    shared = Watch(cluster.scheduler, settings(server="file:///shared"), Inbox()).describe()
+    assert (shared["server"], shared["spool"]) == ("file:///shared", "/shared/spool")
     assert "secret" not in repr(with_server) + repr(with_server._settings)
 
 

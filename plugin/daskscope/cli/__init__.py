@@ -32,6 +32,7 @@ COMMANDS = {
     "events": "daskscope.cli.lists:events",
     "exceptions": "daskscope.cli.lists:exceptions",
     "groups": "daskscope.cli.inside:groups",
+    "import": "daskscope.cli.importing:import_",
     "logs": "daskscope.cli.inside:logs",
     "members": "daskscope.cli.inside:members",
     "metrics": "daskscope.cli.inside:metrics",

@@ -39,6 +39,9 @@ def _text(found: dict[str, Any]) -> str:
         for name, question in _QUESTIONS.items()
         if name in found["answers"]
     ]
-    facts = {name: shown(name, value) for name, value in found.items() if name != "answers"}
+    if "completeness" in found:
+        told.append(printable(found["completeness"]["sentence"]))
+    facts = {name: shown(name, value) for name, value in found.items() if name not in ("answers", "completeness")}
     width = max(map(len, facts))
     return "\n".join([*told, "", *(f"{name:<{width}}  {text}" for name, text in facts.items() if text)])
+

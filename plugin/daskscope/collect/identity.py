@@ -35,6 +35,14 @@ def cluster_uuid(scheduler_id: str) -> str:
     return scheduler_id.removeprefix("Scheduler-").replace("-", "").lower()
 
 
+def started_ms(scheduler: Scheduler) -> int:
+    """Epoch milliseconds of the scheduler's start, by its clock; 0 if it does not tell."""
+    try:
+        return min(max(round(scheduler.time_started * 1e3), 0), wire.LATEST_MS)
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        return 0
+
+
 def read_identity(scheduler: Scheduler, settings: Settings) -> wire.Identity:
     """All but the user, whom `system_user` knows."""
     host = socket.gethostname()
@@ -45,7 +53,7 @@ def read_identity(scheduler: Scheduler, settings: Settings) -> wire.Identity:
         host=host,
         address=scheduler.address,
         dashboard=_dashboard(scheduler),
-        started_at_ms=round(scheduler.time_started * 1e3),
+        started_at_ms=started_ms(scheduler),
         python=platform.python_version(),
         versions=read_packages(),
         platform=f"{platform.system()} {platform.release()} {platform.machine()}",

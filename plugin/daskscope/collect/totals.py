@@ -10,6 +10,7 @@ from daskscope import wire
 from daskscope.collect.adaptive import AdaptiveReader
 from daskscope.collect.bounds import MAX_BYTES, within
 from daskscope.collect.clients import connected_clients
+from daskscope.collect.idleness import Idleness
 
 if TYPE_CHECKING:
     from distributed import Scheduler
@@ -26,6 +27,7 @@ class TotalsReader:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._adaptive = AdaptiveReader(scheduler)
+        self._idleness = Idleness()
         self._ticks: tuple[float, int] | None = None
         self._n_changes = 0
         self._n_threads = 0
@@ -40,7 +42,9 @@ class TotalsReader:
         """`unreadable-adaptive`, and `unreadable-sizes`: sums over workers that were no numbers."""
         return self._adaptive.lost + Counter({"unreadable-sizes": self._n_unreadable})
 
-    def read(self, now_s: float) -> wire.Totals:
+    def read(self, now_s: float, steady_s: float | None = None) -> wire.Totals:
+        """`steady_s` is of a clock that is never set; None: nobody sets the other."""
+        steady_s = now_s if steady_s is None else steady_s
         scheduler = self._scheduler
         present = scheduler.workers.values()
         memory_bytes, managed_bytes, spilled_bytes = _memory(present)
@@ -71,15 +75,17 @@ class TotalsReader:
             in_memory=in_memory,
             erred=erred,
             held_bytes=self._whole(sum([state.nbytes for state in present])),
-            idle_since_ms=round(idle_since * 1e3) if idle_since else None,
+            idle_since_ms=self._idleness.told(
+                round(idle_since * 1e3) if idle_since else None, round(now_s * 1e3), steady_s * 1e3
+            ),
             idle_timeout_us=round(timeout_s * 1e6) if timeout_s else None,
             desired_workers=adaptive.desired,
             adaptive_minimum=adaptive.minimum,
             adaptive_maximum=adaptive.maximum,
             scheduler_cpu_pct=self._measured("cpu"),
             scheduler_memory_bytes=self._measured("memory"),
-            scheduler_loop_ms=self._loop_ms(now_s),
-            thread_us=round(self._integrate(now_s) * 1e6),
+            scheduler_loop_ms=self._loop_ms(steady_s),
+            thread_us=round(self._integrate(now_s, steady_s) * 1e6),
             peak_memory_bytes=self._peak_memory_bytes,
             peak_workers=self._peak_workers,
         )
@@ -95,27 +101,31 @@ class TotalsReader:
         values: Any = self._scheduler.monitor.quantities.get(quantity)
         return round(values[-1]) if values else 0
 
-    def _loop_ms(self, now_s: float) -> int:
+    def _loop_ms(self, steady_s: float) -> int:
         """Mean time between two ticks of the event loop since the last call; what Dask has measured, the first time."""
         n_ticks = self._scheduler._tick_counter
-        before, self._ticks = self._ticks, (now_s, n_ticks)
-        if before is None or now_s <= before[0]:  # the clock may be set back
+        before, self._ticks = self._ticks, (steady_s, n_ticks)
+        if before is None or steady_s <= before[0]:
             return round(self._scheduler._tick_interval_observed * 1e3)
-        return round((now_s - before[0]) / max(n_ticks - before[1], 1) * 1e3)
+        return round((steady_s - before[0]) / max(n_ticks - before[1], 1) * 1e3)
 
-    def _integrate(self, now_s: float) -> float:
-        """Thread-seconds offered since the scheduler started, from Dask's own history of changes: O(new changes)."""
+    def _integrate(self, now_s: float, steady_s: float) -> float:
+        """Thread-seconds offered since the scheduler started, from Dask's own history of changes: O(new changes).
+
+        Dask dates changes by the wall clock. If that is set, one may seem to lie before the last look or after this
+        one; the time between the two looks is right all the same.
+        """
         history = self._scheduler.total_nthreads_history
         for at_s, n_threads in history[self._n_changes :]:
-            self._advance(at_s)
+            to_s = steady_s - (now_s - at_s)
+            self._advance(to_s if self._until_s is None else min(max(to_s, self._until_s), steady_s))
             self._n_threads = n_threads
         self._n_changes = len(history)
-        self._advance(now_s)
+        self._advance(steady_s)
         return self._thread_s
 
     def _advance(self, to_s: float) -> None:
         if self._until_s is not None:
-            # The clock may be set back: then no time has passed, rather than a negative one.
             self._thread_s += max(to_s - self._until_s, 0.0) * self._n_threads
         self._until_s = to_s
 

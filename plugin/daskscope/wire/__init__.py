@@ -20,7 +20,17 @@ from __future__ import annotations
 
 from daskscope.wire.encoding import decode, encode
 from daskscope.wire.happenings import Event, ExceptionFamily, Logs, Profile
-from daskscope.wire.message import CONTENT_TYPE, LATEST_MS, MAX_BODY_BYTES, MOST_BYTES, PATH, VERSION, Message, Reply
+from daskscope.wire.message import (
+    CONTENT_TYPE,
+    LATEST_MS,
+    MAX_BODY_BYTES,
+    MOST_BYTES,
+    PATH,
+    SENT_AT,
+    VERSION,
+    Message,
+    Reply,
+)
 from daskscope.wire.processes import Death, Environment, Hardware, Identity, Member
 from daskscope.wire.state import Itself, Totals, Workers
 from daskscope.wire.work import Code, Computation, Frame, Groups, Metrics, Span, Tasks
@@ -31,6 +41,7 @@ __all__ = [
     "MAX_BODY_BYTES",
     "MOST_BYTES",
     "PATH",
+    "SENT_AT",
     "VERSION",
     "Code",
     "Computation",

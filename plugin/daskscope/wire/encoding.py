@@ -49,8 +49,14 @@ def decode(plain: bytes) -> Message:
     try:
         message = msgspec.json.decode(plain, type=Message)
     except msgspec.ValidationError as error:
-        _check_version(_claimed_version(plain))  # another version may differ in anything: then that is what to say
+        _check_version(version := _claimed_version(plain))
         text, _, place = str(error).partition(" - at `")
+        if version > VERSION:  # a later one may differ in anything: then that is what to say
+            raise UnknownVersion(
+                f"Message version {version} is not one that this server can read (it knows 1 to {VERSION}, and later "
+                f"ones that only add to them): {text}. Upgrade the server, or take the plugin of its release.",
+                place.rstrip("`") or "$",
+            ) from error
         raise BadMessage(f"The message does not keep to format {VERSION}: {text}.", place.rstrip("`") or "$") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadMessage(f"The message is not JSON: {error}.") from error

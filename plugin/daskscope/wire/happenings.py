@@ -70,6 +70,9 @@ class Profile:
     """Workers that were looked at."""
     sample_us: int
     """Time from one look to the next."""
+    first_no: int = 0
+    """Number of its first stack in the whole message, where that is told in several parts; the others follow, and what
+    was cut comes after the last."""
     frames: list[str] = field(default_factory=list)
     """`function (file:line)`, counted by `stack`."""
     prefix: list[str] = field(default_factory=list)

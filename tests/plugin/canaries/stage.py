@@ -18,7 +18,7 @@ import daskscope
 from daskscope import wire
 from daskscope.agent import NAME, TOPIC, hardware, lines
 from daskscope.compression import decompress
-from daskscope.spool import SUFFIXES
+from daskscope.message_file import SUFFIXES
 from daskscope.watch import EXTENSION
 from tests.plugin.agent.test_hardware import ANSWERS, metadata
 from tests.plugin.canaries.capture import Capture

@@ -98,8 +98,8 @@ async def test_idle_since_and_its_timeout() -> None:
     async with running(0, idle_timeout="1 hour") as cluster:
         cluster.scheduler.check_idle()
         cluster.scheduler.check_idle()
-        totals = TotalsReader(cluster.scheduler).read(1.0)
         assert cluster.scheduler.idle_since is not None
+        totals = TotalsReader(cluster.scheduler).read(cluster.scheduler.idle_since + 1)
         assert totals.idle_since_ms == round(cluster.scheduler.idle_since * 1e3)
         assert totals.idle_timeout_us == 3_600_000_000
 
@@ -147,6 +147,19 @@ async def test_a_clock_that_is_set_back_takes_nothing_away() -> None:
         assert reader.read(110.0).thread_us == 20_000_000
         assert reader.read(50.0).thread_us == 20_000_000
         assert reader.read(55.0).thread_us == 30_000_000
+
+
+@pytest.mark.parametrize("set_by_s", [3600.0, -3600.0, -1e9, 2.5])
+async def test_a_clock_that_is_set_changes_no_thread_seconds(set_by_s: float) -> None:
+    async with quiet_scheduler() as scheduler:
+        reader = TotalsReader(scheduler)
+        scheduler.total_nthreads_history[:] = [(2e9, 2)]
+        assert reader.read(2e9 + 10, 0.0).thread_us == 20_000_000
+        scheduler.total_nthreads_history.append((2e9 + 15, 4))  # before the clock was set
+        scheduler.total_nthreads_history.append((2e9 + 18 + set_by_s, 3))  # and after
+        found = reader.read(2e9 + 20 + set_by_s, 10.0).thread_us
+        assert 20_000_000 + 10 * 2_000_000 <= found <= 20_000_000 + 10 * 4_000_000
+        assert reader.read(2e9 + 30 + set_by_s, 20.0).thread_us == found + 10 * 3_000_000
 
 
 async def test_thread_seconds_of_workers_that_come_and_go(cluster: Cluster) -> None:
