@@ -16,29 +16,29 @@ its own, load no extension and change no setting.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Collection, Sequence
-from contextlib import closing
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.fs as pafs
 
 from daskscope_query import engine, files, layout
-from daskscope_query.tables import ROLLUPS, SAMPLES, TABLES, Table
+from daskscope_query.listing import Listing
+from daskscope_query.tables import CLUSTERS, ROLLUPS, SAMPLES, TABLES, Table
 
 _BEFORE = "_before"
+_AT_ONCE = 16
+"""Files whose footers are looked at together: in a bucket each takes its time."""
 
 
 class MovedError(Exception):
-    """An open file went away while it was read: merged or sealed. Read the boundary again and ask again."""
+    """A file went away while it was read: merged, sealed or made anew. Read the boundary again and ask again."""
 
 
 class UnmadeError(ValueError):
@@ -83,10 +83,10 @@ def _query(name: str) -> _Query:
     return _Query(text, tuple(head.removeprefix("-- reads: ").split(", ")))
 
 
-@cache
-def _opened(root: str, pid: int) -> tuple[pafs.FileSystem, str]:  # noqa: ARG001  a forked child must not use its parent's threads
-    """Kept, for a bucket's connections are costly to make. Credentials are those of the environment."""
-    return pafs.FileSystem.from_uri(root)
+def sources(rollup: str) -> list[str]:
+    """The tables without whose rows of a day nothing is known of what it added."""
+    reads = [name for name in _query(rollup).reads if name in TABLES]
+    return [name for name in reads if name != CLUSTERS.name]
 
 
 @dataclass(slots=True)
@@ -100,18 +100,12 @@ class _Scope:
     """Keys of files that could not be read, and the table of each."""
 
 
-class Lake:
+class Lake(Listing):
     """A lake at `root`, a path or a URI that pyarrow opens; days up to `boundary` are read from sealed files.
 
-    Cheap to make: nothing is opened before a question. `open_files` (keys) narrows the open days to those files.
-    A missing folder is an empty lake.
+    Cheap to make: nothing is opened before a question. `open_files` (keys) narrows the open days to those files,
+    `without` says by account what is in no relation. A missing folder is an empty lake.
     """
-
-    def __init__(self, root: str, boundary: date | None, open_files: Collection[str] | None = None) -> None:
-        self._filesystem, path = _opened(root if "://" in root else str(Path(root).absolute()), os.getpid())
-        self._root = path.rstrip("/") + "/"
-        self._boundary = boundary or date.min
-        self._open_files = open_files
 
     def ask(
         self,
@@ -133,19 +127,9 @@ class Lake:
         scope = _Scope(account, first, self._with_late(first, last), clusters, received_until)
         return self._answer(_query(query), scope, params, freshness=True)
 
-    def _with_late(self, first: date, last: date) -> date:
-        """The last day in which rows of these days may stand: some came when theirs was sealed."""
-        selector = pafs.FileSelector(self._root + layout.LATE, allow_not_found=True, recursive=True)
-        keys = (info.path[len(self._root) :] for info in self._filesystem.get_file_info(selector) if info.is_file)
-        # In the order of days, for a file may have moved more than once.
-        for received, day in sorted(mark for key in keys if (mark := layout.late_mark(key))):
-            if first <= received <= last:
-                last = max(last, day)
-        return last
-
     def day(self, table: str, *, account: str, day: date) -> Answer:
-        """All rows of one day, repeats dropped, by cluster and then time: always in the same order."""
-        order = ", ".join(f'"{name}"' for name in dict.fromkeys(("cluster", "at", "boot", "seq", *TABLES[table].key)))
+        """All rows of one day, repeats dropped, in the table's order: always the same."""
+        order = ", ".join(f'"{name}"' for name in dict.fromkeys((*TABLES[table].order, *TABLES[table].key)))
         query = _Query(f'SELECT * FROM "{table}" ORDER BY {order}', (table,))  # noqa: S608  names of our own tables
         return self._shaped(self._answer(query, _Scope(account, day, day), {}), TABLES[table])
 
@@ -161,19 +145,69 @@ class Lake:
         """All rows of a file, of every account: for what moves rows. Raises UnreadableError, FileNotFoundError."""
         return files.read(self._filesystem, self._root + key, TABLES[table].schema)
 
-    def accounts(self, table: str, key: str) -> set[str]:
-        """Whose rows a file holds, for which all of it is read. Raises UnreadableError, FileNotFoundError."""
-        found = set(self.file(table, key).column("account").unique().to_pylist())
-        if None in found:
+    def owners(self, table: str, key: str) -> set[tuple[str, str]]:
+        """Accounts and clusters whose rows a file holds, for which all of it is read. Raises UnreadableError,
+        FileNotFoundError.
+        """
+        rows = self.file(table, key).group_by(["account", "cluster"]).aggregate([]).to_pylist()
+        found = {(row["account"], row["cluster"]) for row in rows}
+        if any(account is None for account, _ in found):
             raise files.UnreadableError("it has rows of no account")
+        return found
+
+    def holding(self, table: Table, account: str, first: date, last: date) -> list[str]:
+        """Sealed files (or roll-ups) of these days with rows that are left out. Raises UnreadableError, MovedError."""
+        hidden = self._hidden(account, table)
+        if hidden is None:
+            return []
+        list_keys = self.rollup_keys if table.name in ROLLUPS else self._sealed
+        keys = list_keys(table.name, account, first, last)
+
+        def holds(key: str) -> bool:
+            try:
+                return files.holds(self._filesystem, self._root + key, table.schema, hidden)
+            except FileNotFoundError as error:
+                raise MovedError(f"{key} is gone: its day was made anew.") from error
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return [key for key, found in zip(keys, pool.map(holds, keys), strict=True) if found]
+
+    def _hidden(self, account: str, table: Table) -> Any:
+        without = self._without.get(account)
+        return without.rows(table.schema) if without else None
+
+    def stored(self, name: str, account: str, day: date, hidden: bool = False) -> pa.Table:
+        """Rows of a roll-up as it was made when the day was sealed; `hidden`: those that are left out."""
+        table, keys = ROLLUPS[name], self.rollup_keys(name, account, day, day)
+        if not hidden:
+            return self.dataset(keys, table, account, None).to_table()
+        wanted = self._hidden(account, table)
+        if wanted is None:
+            return table.schema.empty_table()
+        return files.relation(
+            self._filesystem, [self._root + key for key in keys], table.schema, account, None, None, ~wanted
+        ).to_table()
+
+    def codes(self, account: str) -> set[str]:
+        """Hashes of all code that the account's rows name, of whatever day. Raises UnreadableError, MovedError."""
+        table = TABLES["computations"]
+        keys = self.keys(table.name, account, date.min, date.max)
+        found: set[str] = set()
+        try:
+            for batch in self.dataset(keys, table, account, None).scanner(columns=["code"]).to_batches():
+                found.update(batch.column("code").flatten().flatten().field("code").unique().to_pylist())
+        except FileNotFoundError as error:
+            raise MovedError(str(error)) from error
+        except (pa.ArrowException, OSError) as error:
+            raise files.UnreadableError(str(error)) from error
         return found
 
     def _shaped(self, answer: Answer, table: Table) -> Answer:
         return Answer(answer.rows.select(table.schema.names).cast(table.schema), answer.skipped)
 
     def _answer(self, query: _Query, scope: _Scope, params: dict[str, Any], freshness: bool = False) -> Answer:
-        # The first try may meet flawed files, the second one files that vanished.
-        for _ in range(2):
+        # The first try may meet flawed files, the second one files that vanished, the third one such again.
+        for _ in range(3):
             session = _Session(self, scope)
             try:
                 return session.answer(query, params, freshness)
@@ -182,9 +216,7 @@ class Lake:
                     raise
             finally:
                 session.close()
-        session = _Session(self, scope)
-        with closing(session):
-            return session.answer(query, params, freshness)
+        raise MovedError("Files of sealed days went away whenever they were to be read: many days are made anew.")
 
     def _explained(self, session: _Session, scope: _Scope) -> bool:
         """Whether a file that the session read is the cause; notes those that are flawed."""
@@ -202,43 +234,20 @@ class Lake:
                     explained = True
         return explained
 
-    def keys(self, table: str, account: str, first: date, last: date) -> list[str]:
-        """The files that hold a table's rows of these days: sealed ones of the account, open ones of all accounts."""
-        found: list[str] = []
-        if first <= self._boundary:
-            found += self._list(layout.sealed_prefix(table, account), first, min(last, self._boundary))
-        if last > self._boundary:
-            after = max(first, self._boundary + timedelta(1))
-            found += self._open(table, after, last)
-        return found
-
-    def rollup_keys(self, name: str, account: str, first: date, last: date) -> list[str]:
-        return self._list(layout.rollup_prefix(name, account), first, min(last, self._boundary))
-
-    def unmade_days(self, name: str, account: str, first: date, last: date) -> list[date]:
-        """Sealed days within these of which no roll-up stands."""
-        prefix = layout.rollup_prefix(name, account)
-        made = {layout.day_in(key) for key in self.rollup_keys(name, account, first, last)}
-        days = {layout.day_in(key) for key in self._list(prefix, first, min(last, self._boundary), "/unmade")}
-        return sorted(day for day in days - made if day)
-
-    def open_days(self, first: date, last: date) -> list[date]:
-        """Days after the boundary, within these, on which any message arrived."""
-        after = max(first, self._boundary + timedelta(1))
-        return sorted({day for key in self._open(SAMPLES.name, after, last) if (day := layout.day_in(key))})
-
-    def _open(self, table: str, first: date, last: date) -> list[str]:
-        prefix = f"open/{table}/"
-        if self._open_files is None:
-            return self._list(prefix, first, last)
-        days = {key: layout.day_in(key) for key in self._open_files if key.startswith(prefix)}
-        return sorted(key for key, day in days.items() if day and first <= day <= last)
-
-    def _list(self, prefix: str, first: date, last: date, suffix: str = ".parquet") -> list[str]:
-        selector = pafs.FileSelector(self._root + prefix, allow_not_found=True, recursive=True)
-        keys = [info.path[len(self._root) :] for info in self._filesystem.get_file_info(selector) if info.is_file]
-        days = {key: layout.day_in(key) for key in keys if key.endswith(suffix)}
-        return sorted(key for key, day in days.items() if day and first <= day <= last)
+    def stale_days(self, name: str, account: str, first: date, last: date) -> list[date]:
+        """Sealed days within these whose roll-up counts what is left out."""
+        without = self._without.get(account)
+        if without is None:
+            return []
+        first, last = max(first, without.swept_through + timedelta(1)), min(last, self._boundary)
+        if first > last:
+            return []
+        reads = [TABLES[table] for table in _query(name).reads if table in TABLES]
+        try:
+            keys = [key for table in reads for key in self.holding(table, account, first, last)]
+        except files.UnreadableError:
+            keys = self.rollup_keys(name, account, first, last)  # Of what cannot be read nobody knows.
+        return sorted({day for key in keys if (day := layout.day_in(key))})
 
     def dataset(
         self,
@@ -249,7 +258,8 @@ class Lake:
         until: datetime | None = None,
     ) -> Any:
         paths = [self._root + key for key in keys]
-        return files.relation(self._filesystem, paths, table.schema, account, clusters, until)
+        hidden = self._hidden(account, table)
+        return files.relation(self._filesystem, paths, table.schema, account, clusters, until, hidden)
 
 
 class _Session:
@@ -310,11 +320,13 @@ class _Session:
     def _add_rollup(self, rollup: Table) -> None:
         account, first, last = self._scope.account, self._scope.first, self._scope.last
         keys = self._lake.rollup_keys(rollup.name, account, first, last)
-        keys = [key for key in keys if key not in self._scope.flaws]
+        stale = self._lake.stale_days(rollup.name, account, first, last)
+        keys = [key for key in keys if key not in self._scope.flaws and layout.day_in(key) not in stale]
         self.read[rollup.name] = (rollup, keys)
         self._cursor.register("sealed_days", self._lake.dataset(keys, rollup, account, None))
         made = [rollup.schema.empty_table()]
-        for day in self._lake.unmade_days(rollup.name, account, first, last) + self._lake.open_days(first, last):
+        unmade = self._lake.unmade_days(rollup.name, account, first, last)
+        for day in sorted({*unmade, *stale, *self._lake.open_days(first, last)}):
             try:
                 found = self._lake.rollup(rollup.name, account=account, day=day)
             except UnmadeError:

@@ -36,6 +36,7 @@ def test_every_command_is_documented() -> None:
         "events",
         "exceptions",
         "groups",
+        "import",
         "logs",
         "members",
         "metrics",

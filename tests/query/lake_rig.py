@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 from daskscope.testing import START_MS, message
 from daskscope_lambdas.adapters.local import DiskObjects
-from daskscope_lambdas.ports import Conflict
+from daskscope_lambdas.ports import Conflict, Deletion
 from daskscope_lambdas.service.envelope import Envelope
 from daskscope_lambdas.service.write import Writer
 from daskscope_query.lake import Lake
@@ -34,6 +36,27 @@ class MemorySeals:
         self.day = day
 
 
+class MemoryDeletions:
+    def __init__(self) -> None:
+        self.asked: list[Deletion] = []
+
+    def ask(self, deletion: Deletion) -> None:
+        self.asked.append(deletion)
+
+    def pending(self, account: str | None = None) -> Sequence[Deletion]:
+        return [each for each in self.asked if account in (None, each.account)]
+
+    def swept(self, deletion: Deletion, day: date) -> None:
+        self.asked = [replace(each, swept_through=day) if _same(each, deletion) else each for each in self.asked]
+
+    def done(self, deletion: Deletion) -> None:
+        self.asked = [each for each in self.asked if not _same(each, deletion)]
+
+
+def _same(one: Deletion, other: Deletion) -> bool:
+    return (one.account, one.cluster) == (other.account, other.cluster)
+
+
 def envelope(account: str = "acme", cluster_id: int = 1, received_at: float = START, **changes: Any) -> Envelope:
     return Envelope(account=account, cluster_id=cluster_id, received_at=received_at, message=message(**changes))
 
@@ -45,6 +68,7 @@ class LakeRig:
         self.root = root
         self.objects = DiskObjects(root)
         self.seals = MemorySeals()
+        self.deletions = MemoryDeletions()
         self.batches = 0
 
     def write(self, *envelopes: Envelope, name: str | None = None) -> None:

@@ -33,6 +33,8 @@ class Table:
     meaning: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
+    order: tuple[str, ...] = ("cluster", "at", "boot", "seq")
+    """What rows of a sealed day are sorted by, and then by the key."""
 
     @property
     def schema(self) -> pa.Schema:

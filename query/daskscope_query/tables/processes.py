@@ -101,6 +101,7 @@ WORKERS = Table(
         Column("gpu_pct", SMALL, "% of a GPU", "GPU use, null where no worker has one."),
         Column("gpu_memory_mib", COUNT, "MiB", "GPU memory used, null where no worker has one."),
     ),
+    order=("cluster", "address", "at", "boot", "seq"),
 )  # fmt: skip
 
 MEMBERS = Table(

@@ -1,0 +1,89 @@
+"""Which files a lake has of a table, an account and some days."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from datetime import date, timedelta
+from functools import cache
+from pathlib import Path
+
+import pyarrow.fs as pafs
+
+from daskscope_query import layout
+from daskscope_query.exclusion import Exclusion
+from daskscope_query.tables import SAMPLES
+
+
+@cache
+def _opened(root: str, pid: int) -> tuple[pafs.FileSystem, str]:  # noqa: ARG001  a forked child must not use its parent's threads
+    """Kept, for a bucket's connections are costly to make. Credentials are those of the environment."""
+    return pafs.FileSystem.from_uri(root)
+
+
+class Listing:
+    """See Lake."""
+
+    def __init__(
+        self,
+        root: str,
+        boundary: date | None,
+        open_files: Collection[str] | None = None,
+        without: Mapping[str, Exclusion] | None = None,
+    ) -> None:
+        self._filesystem, path = _opened(root if "://" in root else str(Path(root).absolute()), os.getpid())
+        self._root = path.rstrip("/") + "/"
+        self._boundary = boundary or date.min
+        self._open_files = open_files
+        self._without = without or {}
+
+    def keys(self, table: str, account: str, first: date, last: date) -> list[str]:
+        """The files that hold a table's rows of these days: sealed ones of the account, open ones of all accounts."""
+        found: list[str] = []
+        if first <= self._boundary:
+            found += self._sealed(table, account, first, last)
+        if last > self._boundary:
+            after = max(first, self._boundary + timedelta(1))
+            found += self._open(table, after, last)
+        return found
+
+    def _sealed(self, table: str, account: str, first: date, last: date) -> list[str]:
+        return layout.standing(self._list(layout.sealed_prefix(table, account), first, min(last, self._boundary)))
+
+    def rollup_keys(self, name: str, account: str, first: date, last: date) -> list[str]:
+        return layout.standing(self._list(layout.rollup_prefix(name, account), first, min(last, self._boundary)))
+
+    def unmade_days(self, name: str, account: str, first: date, last: date) -> list[date]:
+        """Sealed days within these of which no roll-up stands."""
+        prefix = layout.rollup_prefix(name, account)
+        made = {layout.day_in(key) for key in self.rollup_keys(name, account, first, last)}
+        days = {layout.day_in(key) for key in self._list(prefix, first, min(last, self._boundary), "/unmade")}
+        return sorted(day for day in days - made if day)
+
+    def open_days(self, first: date, last: date) -> list[date]:
+        """Days after the boundary, within these, on which any message arrived."""
+        after = max(first, self._boundary + timedelta(1))
+        return sorted({day for key in self._open(SAMPLES.name, after, last) if (day := layout.day_in(key))})
+
+    def _open(self, table: str, first: date, last: date) -> list[str]:
+        prefix = f"open/{table}/"
+        if self._open_files is None:
+            return self._list(prefix, first, last)
+        days = {key: layout.day_in(key) for key in self._open_files if key.startswith(prefix)}
+        return sorted(key for key, day in days.items() if day and first <= day <= last)
+
+    def _list(self, prefix: str, first: date, last: date, suffix: str = ".parquet") -> list[str]:
+        selector = pafs.FileSelector(self._root + prefix, allow_not_found=True, recursive=True)
+        keys = [info.path[len(self._root) :] for info in self._filesystem.get_file_info(selector) if info.is_file]
+        days = {key: layout.day_in(key) for key in keys if key.endswith(suffix)}
+        return sorted(key for key, day in days.items() if day and first <= day <= last)
+
+    def _with_late(self, first: date, last: date) -> date:
+        """The last day in which rows of these days may stand: some came when theirs was sealed."""
+        selector = pafs.FileSelector(self._root + layout.LATE, allow_not_found=True, recursive=True)
+        keys = (info.path[len(self._root) :] for info in self._filesystem.get_file_info(selector) if info.is_file)
+        # In the order of days, for a file may have moved more than once.
+        for received, day in sorted(mark for key in keys if (mark := layout.late_mark(key))):
+            if first <= received <= last:
+                last = max(last, day)
+        return last
