@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from contextlib import closing
 
 import boto3
@@ -33,13 +34,18 @@ def point_at(emulator: Emulator, patch: pytest.MonkeyPatch) -> None:
 
 
 def make_world(emulator: Emulator) -> AwsEnv:
-    """A bucket, a table, a queue and a path for keys that no other test has. `point_at` comes first."""
+    """A bucket, a table, a queue and one for its dead letters, and a path for keys, that no other test has. `point_at`
+    comes first.
+    """
     name = f"world-{next(_NUMBERS)}"
     session = boto3.session.Session()
     with closing(session.client("s3", endpoint_url=emulator.url)) as s3:
         s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
     with closing(session.client("sqs", endpoint_url=emulator.url)) as sqs:
-        queue = sqs.create_queue(QueueName=name)
+        dead = sqs.create_queue(QueueName=dead_letters(name))["QueueUrl"]
+        arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": "10"})
+        queue = sqs.create_queue(QueueName=name, Attributes={"RedrivePolicy": policy})
     _make_table(session, emulator.url, name)
     return AwsEnv(
         bucket=name,
@@ -49,6 +55,11 @@ def make_world(emulator: Emulator) -> AwsEnv:
         endpoint_url=emulator.url,
         region=REGION,
     )
+
+
+def dead_letters(queue: str) -> str:
+    """The name, or the URL, of the queue in which dead letters of a `make_world` queue end."""
+    return f"{queue}-dead"
 
 
 def _make_table(session: boto3.session.Session, url: str, name: str) -> None:

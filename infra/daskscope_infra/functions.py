@@ -15,7 +15,7 @@ from daskscope_infra.function import Function
 from daskscope_infra.settings import Settings
 from daskscope_infra.stores import Stores
 from daskscope_lambdas import registry
-from daskscope_query.layout import CODE, LATE, OPEN, ROLLUPS, SEALED, SEALS
+from daskscope_query.layout import CODE, DEAD, LATE, OPEN, ROLLUPS, SEALED, SEALS
 
 Code = Callable[[Family], lambda_.Code]
 
@@ -93,7 +93,7 @@ class Functions(Construct):
     def _let_write(self) -> None:
         role, stores, settings = self.write.role, self._stores, self._settings
         stores.items(role, ["dynamodb:GetItem"], ["seals"])
-        stores.objects(role, ["s3:PutObject"], [OPEN, LATE])
+        stores.objects(role, ["s3:PutObject"], [OPEN, LATE, DEAD])
         stores.unlock(role, ["dynamodb", "s3"])
         # This lets the role receive and delete too, and unlocks that.
         self.write.function.add_event_source(

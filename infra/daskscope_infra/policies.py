@@ -21,6 +21,7 @@ WILDCARDS: Mapping[str, Mapping[str, str]] = {
         "<>/rollups/*": "Roll-ups of sealed days: likewise.",
         "<>/seals/*": "What sealed days were made of: a day is a folder.",
         "<>/late/*": "Marks of rows that came late: a pair of days is a name.",
+        "<>/dead/*": "Messages that could not be kept: their names are made of what is in them.",
         "<>/code/*": "Pieces of code: their names are their hashes. What they hold is encrypted once more.",
         "arn:<>:ssm:<>:<>:parameter/daskscope/<>/<>/keys/*": "Keys of accounts: these come while the stack stands.",
         "<>:*": "A schedule may call a function in any of its versions: there is but one, and the CDK writes it so.",

@@ -8,8 +8,9 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 RECEIVES = 10
-"""So many tries a message gets. One that nobody can ever read costs a few calls more; but what fails below `write` (a
-key, a right, a store) fails for all that came in: there is more than an hour to mend it before that is given up."""
+"""So many tries a message gets. What can never be kept `write` puts aside at the first one, and what ends the function
+costs its batch as many tries; but what fails below it (a key, a right, a store) fails for all that came in: there is
+more than an hour to mend it before that is given up."""
 KEPT_DAYS = 14
 """The most that SQS does."""
 

@@ -11,7 +11,7 @@ StoreError                anything an adapter could not map to one of these; the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal, Protocol
@@ -117,6 +117,32 @@ class QueueFeed(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Buried:
+    """What the queue gave up on after its tries; `reason` and `buried_at` are None where it keeps neither."""
+
+    body: str
+    reason: str | None
+    buried_at: float | None
+
+
+class DeadLetters(Protocol):
+    """Where the queue puts what it gave up on."""
+
+    def list(self) -> Iterator[Buried]:
+        """All of them, in no promised order. Those that come or go meanwhile may or may not be among them; others who
+        ask meanwhile may not see them for some minutes.
+        """
+        ...
+
+    def send_back(self, chosen: Callable[[str], bool]) -> int:
+        """Put those whose body is `chosen` into the queue, with all its tries anew; returns how many.
+
+        What dies in the queue meanwhile is left for the next time. Cut short, one may be in both places.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Beat:
     """What one message changes in the registry."""
 
@@ -173,6 +199,11 @@ def identity_key(boot: str, seq: int) -> str:
     return f"{boot}-{seq:012d}"
 
 
+def start_of_day(at: float) -> float:
+    """Epoch seconds of the midnight in UTC before `at`."""
+    return at // 86_400.0 * 86_400.0
+
+
 @dataclass(frozen=True, slots=True)
 class Heard:
     """What became of a beat, and what waits for the cluster."""
@@ -198,6 +229,8 @@ class Deletion:
     """UUID; None: the whole account, with all that was received until `asked_at`."""
     asked_at: float
     by: str
+    swept_through: date | None = None
+    """Sealed days up to this one are known to hold nothing of it; None as long as nobody looked."""
 
 
 class Clusters(Protocol):
@@ -216,7 +249,8 @@ class Clusters(Protocol):
         """Take a message into the row if its (boot, seq) is newer than the row's. Else nothing changes but the
         identity, where it tells a newer one than the row's: so messages may come in any order.
 
-        `last_received_at` never goes back, a known identity is never lost, and what was asked of the cluster stays.
+        `last_received_at` never goes back, a known identity is never lost, and what was asked of the cluster stays. An
+        older message moves `last_received_at` only into a later day: there the lake has it, and is to be asked.
         Raises Missing, also for a cluster of another account, and Gone for one that was deleted.
         """
         ...
@@ -266,6 +300,14 @@ class Clusters(Protocol):
         """
         ...
 
+    def deleted(self, uuids: Iterable[str]) -> set[str]:
+        """Those of them that were deleted."""
+        ...
+
+    def forget_numbers(self, account: str) -> None:
+        """An account without clusters starts anew at 1. Quiet, and nothing changed, if it has any."""
+        ...
+
 
 class Deletions(Protocol):
     """What somebody wants gone, until all of it is."""
@@ -280,8 +322,12 @@ class Deletions(Protocol):
         """
         ...
 
+    def swept(self, deletion: Deletion, day: date) -> None:
+        """Sealed days up to `day` hold nothing of it. Quiet if it is done."""
+        ...
+
     def done(self, deletion: Deletion) -> None:
-        """Nothing is left of it. Quiet if that was said before."""
+        """Nothing is left of it, and it need not be known any more. Quiet if that was said before."""
         ...
 
 
@@ -289,11 +335,15 @@ class Policies(Protocol):
     """What an account wants of this place."""
 
     def retention(self, account: str) -> dict[str, int]:
-        """Table (or `code`) to the days that its rows are kept; what is not in it is kept for ever."""
+        """Table or roll-up to the days that its rows are kept; what is not in it is kept for ever."""
         ...
 
     def set_retention(self, account: str, days: Mapping[str, int]) -> None:
-        """In place of all that was set before. Days are 1 or more."""
+        """In place of all that was set before; with none, as if nothing ever was. ValueError for less than a day."""
+        ...
+
+    def accounts(self) -> Sequence[str]:
+        """Those that want anything, by name. What was just set may be missing for a moment."""
         ...
 
 
@@ -341,6 +391,10 @@ class Tokens(Protocol):
 
     def list(self, account: str) -> Sequence[TokenRow]:
         """All of an account's tokens, oldest first; ties by key id."""
+        ...
+
+    def forget(self, account: str, until: float) -> None:
+        """Delete the account's tokens that were made until then: nobody knows them any more."""
         ...
 
 

@@ -30,6 +30,7 @@ import uvicorn
 from daskscope import settings
 from daskscope.discovery import PORT, is_loopback, rendezvous
 from daskscope.errors import NotLoggedIn, SettingsError
+from daskscope.spool import folder
 from daskscope_lambdas.embedded.asgi import Gateway
 from daskscope_lambdas.embedded.function import Function, log_plainly
 from daskscope_lambdas.embedded.schedule import Schedule
@@ -101,7 +102,8 @@ def run(
     compact = Function("daskscope_lambdas.handlers.compact", timeout_s=900)
     names = LOOPBACK_NAMES | {_reachable(host)} | set(allow_hosts)
     gateway = Gateway(ingest.handler, api, names if loopback else None)
-    schedule = Schedule(world.feed, write, compact, ingest.handler, sweep.handler, ingest_token, shared / "spool")
+    spools = (folder(shared), folder(home))
+    schedule = Schedule(world.feed, write, compact, ingest.handler, sweep.handler, ingest_token, *spools)
     meeting = rendezvous(shared, port)
 
     def started() -> None:

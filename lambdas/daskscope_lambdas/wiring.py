@@ -9,9 +9,21 @@ from typing import Literal, overload
 
 from daskscope_lambdas.adapters.system import SystemClock
 from daskscope_lambdas.env import AwsEnv, Env, LocalEnv
-from daskscope_lambdas.ports import Clock, Clusters, ObjectStore, Queue, QueueFeed, Seals, Tokens, Vault
+from daskscope_lambdas.ports import (
+    Clock,
+    Clusters,
+    DeadLetters,
+    Deletions,
+    ObjectStore,
+    Policies,
+    Queue,
+    QueueFeed,
+    Seals,
+    Tokens,
+    Vault,
+)
 
-Port = Literal["objects", "queue", "clusters", "seals", "tokens", "vault"]
+Port = Literal["objects", "queue", "clusters", "deletions", "policies", "seals", "tokens", "vault"]
 """As in Adapters."""
 
 
@@ -21,7 +33,10 @@ class Adapters:
 
     objects: ObjectStore
     queue: Queue
+    dead_letters: DeadLetters
     clusters: Clusters
+    deletions: Deletions
+    policies: Policies
     seals: Seals
     tokens: Tokens
     vault: Vault
@@ -59,7 +74,7 @@ def _local(env: LocalEnv, clock: Clock) -> LocalAdapters:
 
     lake/              the objects
     keys/              the vault's keys: whoever backs up the rest should not keep them together
-    registry.sqlite    queue, clusters, seals and tokens
+    registry.sqlite    queue, clusters, deletions, policies, seals and tokens
     """
     from daskscope_lambdas.adapters import local
 
@@ -72,7 +87,10 @@ def _local(env: LocalEnv, clock: Clock) -> LocalAdapters:
         objects=objects,
         queue=queue,
         feed=queue,
+        dead_letters=local.SqliteDeadLetters(database, clock),
         clusters=local.SqliteClusters(database),
+        deletions=local.SqliteDeletions(database),
+        policies=local.SqlitePolicies(database),
         seals=local.SqliteSeals(database),
         tokens=local.SqliteTokens(database),
         vault=vault,
@@ -93,6 +111,8 @@ def _aws(env: AwsEnv, clock: Clock) -> Adapters:
         "objects": clients.s3,
         "queue": clients.sqs,
         "clusters": registry,
+        "deletions": registry,
+        "policies": registry,
         "seals": registry,
         "tokens": registry,
         "vault": clients.ssm,
@@ -100,7 +120,10 @@ def _aws(env: AwsEnv, clock: Clock) -> Adapters:
     return Adapters(
         objects=aws.S3Objects(clients.s3, env.bucket),
         queue=aws.SqsQueue(clients.sqs, env.queue_url),
+        dead_letters=aws.SqsDeadLetters(clients.sqs, env.queue_url),
         clusters=aws.DynamoClusters(registry, env.table),
+        deletions=aws.DynamoDeletions(registry, env.table),
+        policies=aws.DynamoPolicies(registry, env.table),
         seals=aws.DynamoSeals(registry, env.table),
         tokens=aws.DynamoTokens(registry, env.table),
         vault=aws.SsmVault(clients.ssm, env.keys, env.keys_kms_key),

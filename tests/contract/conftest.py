@@ -12,7 +12,7 @@ from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.ports import Clusters, ObjectStore, Queue, Seals, Tokens, Vault
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import Adapters, connect
-from tests.aws_world import make_world, point_at
+from tests.aws_world import dead_letters, make_world, point_at
 from tests.emulator import Emulator
 
 Connect = Callable[[], Adapters]
@@ -25,6 +25,8 @@ class World:
     connect: Connect
     queued: Callable[[], list[str]]
     """Takes all bodies out of the queue, past the ports: its other end is no port in every world."""
+    bury: Callable[[str], None]
+    """Has the queue give up on a message with that body."""
 
 
 def local(request: pytest.FixtureRequest) -> World:
@@ -39,7 +41,14 @@ def local(request: pytest.FixtureRequest) -> World:
         adapters.close()
         return [delivery.body for delivery in deliveries]
 
-    return World(lambda: connect(env, clock), queued)
+    def bury(body: str) -> None:
+        adapters = connect(env, clock)
+        adapters.queue.send(body)
+        (delivery,) = adapters.feed.receive(1, 30.0)
+        adapters.feed.bury(delivery.receipt, "for this test")
+        adapters.close()
+
+    return World(lambda: connect(env, clock), queued, bury)
 
 
 def aws(request: pytest.FixtureRequest) -> World:
@@ -60,7 +69,12 @@ def aws(request: pytest.FixtureRequest) -> World:
                     sqs.delete_message(QueueUrl=env.queue_url, ReceiptHandle=message.get("ReceiptHandle", ""))
         return bodies
 
-    return World(lambda: connect(env, clock), queued)
+    def bury(body: str) -> None:
+        # As SQS does after the last try: there is no call for it.
+        with closing(boto3.client("sqs", endpoint_url=emulator.url)) as sqs:
+            sqs.send_message(QueueUrl=dead_letters(env.queue_url), MessageBody=body)
+
+    return World(lambda: connect(env, clock), queued, bury)
 
 
 WORLDS: dict[str, Callable[[pytest.FixtureRequest], World]] = {"local": local, "aws": aws}
@@ -88,6 +102,11 @@ def connect_again(here: World) -> Iterator[Connect]:
 @pytest.fixture
 def queued(here: World) -> Callable[[], list[str]]:
     return here.queued
+
+
+@pytest.fixture
+def bury(here: World) -> Callable[[str], None]:
+    return here.bury
 
 
 @pytest.fixture

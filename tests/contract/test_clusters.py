@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daskscope_lambdas.ports import ClusterRow, Clusters, Heard, Missing, StoreError, Taken
+from daskscope_lambdas.ports import ClusterRow, Clusters, Heard, Missing, StoreError, Taken, identity_key
 from daskscope_lambdas.service.check import MAX_ROW_BYTES
 from daskscope_lambdas.testing import race
 from daskscope_lambdas.wiring import Adapters
@@ -64,7 +64,9 @@ def test_one_account_wins_a_uuid_among_racing_accounts(connect_again: Callable[[
 
 def test_a_beat_is_taken_in_whole(clusters: Clusters) -> None:
     enrolled = clusters.enrol("acme", "u1", 90.0, 100.0)
-    beat = replace(BEAT, phase="closed", reason="idle-timeout-exceeded", lost={"buffer": 3})
+    beat = replace(
+        BEAT, phase="closed", reason="idle-timeout-exceeded", lost={"buffer": 3}, uptime_s=19.25, skew_s=-1e-320
+    )
     assert clusters.beat("acme", "u1", beat) == Heard(True, None)
     assert clusters.find("acme", "u1") == replace(
         enrolled,
@@ -78,6 +80,9 @@ def test_a_beat_is_taken_in_whole(clusters: Clusters) -> None:
         identity=BEAT.identity,
         totals=BEAT.totals,
         lost={"buffer": 3},
+        uptime_s=19.25,
+        skew_s=-1e-320,
+        identity_of=identity_key("b1", 0),
     )
 
 
@@ -90,7 +95,7 @@ def test_only_a_newer_boot_or_number_counts(clusters: Clusters, boot: str, seq: 
     clusters.enrol("acme", "u1", 90.0, 100.0)
     clusters.beat("acme", "u1", replace(BEAT, boot="b5", seq=7, received_at=200.0))
     before = clusters.find("acme", "u1")
-    beat = replace(BEAT, boot=boot, seq=seq, received_at=300.0, identity={"name": "y"}, totals={}, lost={"x": 1})
+    beat = replace(BEAT, boot=boot, seq=seq, received_at=300.0, identity=None, totals={}, lost={"x": 1}, uptime_s=9.0)
     assert clusters.beat("acme", "u1", beat) == Heard(taken, None)
     after = clusters.find("acme", "u1")
     assert ((after.boot, after.seq, after.last_received_at) == (boot, seq, 300.0)) is taken
@@ -204,11 +209,12 @@ def test_it_does_what_a_dict_would(clusters: Clusters, beats: list[tuple[str, st
         beat = replace(BEAT, boot=boot, seq=seq, received_at=float(at), identity=identity, totals={"at": at})
         assert clusters.beat(name, uuid, beat) == Heard(newer, None)
         if newer:
-            model[uuid] = replace(
+            known = model[uuid] = replace(
                 known, boot=boot, seq=seq, made_at=beat.made_at, next_s=beat.next_s, totals={"at": at},
-                identity=known.identity if identity is None else identity,
                 last_received_at=max(known.last_received_at, at),
             )  # fmt: skip
+        if identity and identity_key(boot, seq) > known.identity_of:
+            model[uuid] = replace(known, identity=identity, identity_of=identity_key(boot, seq))
     listed = all_pages(clusters, name, since=4.0)
     kept = [row for row in model.values() if row.last_received_at >= 4.0]
     assert listed == sorted(kept, key=lambda row: (row.started_at, row.id), reverse=True)

@@ -84,3 +84,16 @@ def test_all_of_many_are_listed(tokens: Tokens) -> None:
     for row in reversed(rows):
         tokens.add(row)
     assert tokens.list("acme") == rows
+
+
+def test_a_forgotten_token_is_known_to_nobody(tokens: Tokens) -> None:
+    old, late = replace(ROW, key_id="old", created_at=10.0), replace(ROW, key_id="late", created_at=20.5)
+    other = replace(ROW, key_id="other", account="globex", created_at=10.0)
+    for row in (old, late, other):
+        tokens.add(row)
+    tokens.forget(ROW.account, 20.0)
+    tokens.forget(ROW.account, 20.0)
+    with pytest.raises(Missing):
+        tokens.find("old")
+    assert list(tokens.list(ROW.account)) == [late]
+    assert tokens.find("other") == other

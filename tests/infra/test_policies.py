@@ -98,11 +98,11 @@ def test_ingest_writes_and_reads_no_telemetry(template: Template) -> None:
     assert making.conditions == {"StringNotEquals": {"ssm:Overwrite": "true"}}, "code would be unreadable for good"
 
 
-def test_write_adds_to_open_days_and_reads_one_item(template: Template) -> None:
+def test_write_adds_to_open_days_and_dead_letters_and_reads_one_item(template: Template) -> None:
     may = template.allowed("write")
     taking = {"ReceiveMessage", "ChangeMessageVisibility", "GetQueueUrl", "DeleteMessage", "GetQueueAttributes"}
     assert _actions(may) == {"dynamodb": {"GetItem"}, "s3": {"PutObject"}, "sqs": taking}
-    assert may["s3:PutObject"] == _under(template, "open", "late")
+    assert may["s3:PutObject"] == _under(template, "open", "late", "dead")
     assert may["dynamodb:GetItem"] == {"items seals"}
 
 

@@ -146,15 +146,16 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     assert [answer["statusCode"] for answer in house.call("ingest", *posts)] == [200, 200]
 
     batch = house.client("sqs", "write").receive_message(QueueUrl=out["QueueUrl"], MaxNumberOfMessages=10)["Messages"]
+    batch.append({"MessageId": "1", "ReceiptHandle": "1", "Body": "poison"})
     assert house.call("write", {"Records": [_record(each) for each in batch]}) == [{"batchItemFailures": []}]
-    assert {key.split("/")[0] for key in house.objects()} == {"code", "open"}
+    assert {key.split("/")[0] for key in house.objects()} == {"code", "dead", "open"}
 
     assert house.call("sweep", {}) == [{"living": 1, "idle": 0, "lost": 1}]
 
     _make_old_and_many(house)
     house.call("compact", {}, {})
     kept = house.objects()
-    assert {key.split("/")[0] for key in kept} == {"code", "open", "sealed", "seals", "rollups"}
+    assert {key.split("/")[0] for key in kept} == {"code", "dead", "open", "sealed", "seals", "rollups"}
     assert [key for key in kept if "/gathered-1-" in key]
 
     asked = ("/api/v1/acme/clusters", "/api/v1/acme/clusters/2", "/api/v1/acme/clusters/2/computations")
@@ -241,6 +242,7 @@ def _make_old_and_many(house: House) -> None:
         ("ingest", "dynamodb", "scan", {"TableName": "Table"}),
         ("sweep", "s3", "list_objects_v2", {"Bucket": "Bucket"}),
         ("write", "s3", "put_object", {"Bucket": "Bucket", "Key": "sealed/x", "Body": b""}),
+        ("write", "s3", "get_object", {"Bucket": "Bucket", "Key": "dead/x"}),
         ("write", "sqs", "send_message", {"QueueUrl": "QueueUrl", "MessageBody": "x"}),
     ],
 )

@@ -158,7 +158,8 @@ def test_a_message_goes_through_all_functions(
     early = unpack(batch[0].body)
     early = replace(early, cluster_id=2, received_at=early.received_at - 2 * DAY_S)
     poisoned = [Delivery("early", "r", pack(early), 1), Delivery("poison", "r", "no envelope", 1)]
-    assert write.invoke(sqs_event(poisoned)) == {"batchItemFailures": [{"itemIdentifier": "poison"}]}
+    assert write.invoke(sqs_event(poisoned)) == {"batchItemFailures": []}
+    assert len(list(world.objects.list("dead/unread/"))) == 1
     assert start("compact").invoke(scheduler_event()) is None
     day = layout.day_of(early.received_at)
     boundary = world.seals.boundary()

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 
 from daskscope import wire
 from daskscope_lambdas.embedded.function import Handler
+from daskscope_lambdas.embedded.turns import CrowdedError, Turns
 
 logger = logging.getLogger("daskscope.serve")
 
@@ -28,6 +29,7 @@ DRAIN_BYTES = 32 << 20
 """Read on this far past the limit and throw it away, so that a client that only writes gets to see its 413."""
 READ_TIMEOUT_S = 30.0
 """For a whole body, however it trickles in."""
+_CROWDED = "More messages of this token wait here than are taken in: post this one again later."
 
 
 class Gateway:
@@ -39,6 +41,7 @@ class Gateway:
 
     def __init__(self, ingest: Handler, api: Invoke, hosts: frozenset[str] | None) -> None:
         self._ingest, self._api, self._hosts = ingest, api, hosts
+        self._turns = Turns()
         self._threads = ThreadPoolExecutor(4, "ingest")
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -62,10 +65,13 @@ class Gateway:
         event = _event(scope, headers, body)
         try:
             if scope["method"] == "POST" and scope["path"] == wire.PATH:
-                loop = asyncio.get_running_loop()
-                response = await loop.run_in_executor(self._threads, self._ingest, event, None)
+                async with self._turns.turn(headers.get("authorization", "")):
+                    loop = asyncio.get_running_loop()
+                    response = await loop.run_in_executor(self._threads, self._ingest, event, None)
             else:
                 response = await self._api(event)
+        except CrowdedError:
+            response = _error(429, "too-many-requests", _CROWDED, {"Retry-After": "1"})
         except Exception:
             request_id: str = event["requestContext"]["requestId"]
             logger.exception("Request %s failed.", request_id)

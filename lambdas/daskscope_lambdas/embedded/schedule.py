@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from daskscope import wire
 from daskscope_lambdas.embedded.function import Function, FunctionDiedError, Handler
-from daskscope_lambdas.ports import Delivery, QueueFeed, StoreError
+from daskscope_lambdas.embedded.intake import Intake
+from daskscope_lambdas.ports import Delivery, QueueFeed
 from daskscope_lambdas.service.sweep import EVERY_S as SWEEP_EVERY_S
 
 logger = logging.getLogger("daskscope.serve")
@@ -25,8 +24,9 @@ WINDOW_S = 2.0
 """Pause between two looks into the queue: how old depth may be, with the time it takes to write."""
 HIDDEN_S = 120.0
 """How long a batch is another's business; longer than `write` may take."""
-RECEIVES = 3
-"""So many tries a message gets before it is buried with the reason."""
+TRIES = 3
+"""So many times a message may fail, or end the function, before it is buried with the reason. What the stores do to it
+does not count."""
 COMPACT_EVERY_S = 60.0
 """Thirty files a table come in this time, and a question costs a millisecond of CPU for each."""
 
@@ -42,12 +42,11 @@ class Schedule:
         ingest: Handler,
         sweep: Handler,
         token: str,
-        spool: Path,
+        *spools: Path,
     ) -> None:
-        self._feed, self._write, self._compact = feed, write, compact
-        self._ingest, self._sweep = ingest, sweep
-        self._token, self._spool = token, spool
-        self._told = set[str]()
+        self._feed, self._write, self._compact, self._sweep = feed, write, compact, sweep
+        self._failures = Counter[str]()
+        self._intakes = [Intake(spool, ingest, token) for spool in dict.fromkeys(spools)]
 
     async def run(self) -> None:
         await asyncio.gather(
@@ -63,17 +62,23 @@ class Schedule:
             pass
 
     async def drain_once(self) -> bool:
-        """One batch out of the queue into the lake; whether the queue may hold more."""
+        """One batch out of the queue into the lake; whether the queue may hold more. Raises what stopped any of it."""
         batch = await asyncio.to_thread(self._feed.receive, BATCH, HIDDEN_S)
+        trouble: Exception | None = None
         try:
             # A message that was there before may be what ended the process: it goes alone and takes no other along.
             for part in [[d for d in batch if d.receive_count == 1], *([d] for d in batch if d.receive_count > 1)]:
-                if part:
-                    await self._deliver(part)
+                try:
+                    if part:
+                        await self._deliver(part)
+                except Exception as error:  # noqa: BLE001 - those behind it have their turn, then it is told
+                    trouble = trouble or error
         except asyncio.CancelledError:
             # The server stops. The next one need not wait until these are visible again; what was deleted stays so.
             await asyncio.to_thread(self._feed.release, [d.receipt for d in batch])
             raise
+        if trouble:
+            raise trouble
         return len(batch) == BATCH
 
     async def _deliver(self, part: Sequence[Delivery]) -> None:
@@ -89,11 +94,15 @@ class Schedule:
         else:
             unsettled = {item["itemIdentifier"] for item in answer["batchItemFailures"]}
             failed = dict.fromkeys(unsettled, "The message could not be written; the server's log says why.")
-        await asyncio.to_thread(self._feed.delete, [d.receipt for d in part if d.id not in unsettled])
-        for delivery in part:
-            if delivery.id in failed and delivery.receive_count >= RECEIVES:
-                logger.error("Gave up on message %s after %d tries.", delivery.id, delivery.receive_count)
-                await asyncio.to_thread(self._feed.bury, delivery.receipt, failed[delivery.id])
+        self._failures.update(unsettled)
+        done = [d for d in part if d.id not in unsettled]
+        await asyncio.to_thread(self._feed.delete, [d.receipt for d in done])
+        given_up = [d for d in part if d.id in failed and self._failures[d.id] >= TRIES]
+        for delivery in given_up:
+            logger.error("Gave up on message %s after %d tries.", delivery.id, self._failures[delivery.id])
+            await asyncio.to_thread(self._feed.bury, delivery.receipt, failed[delivery.id])
+        for delivery in [*done, *given_up]:
+            self._failures.pop(delivery.id, None)
 
     async def compact_once(self) -> None:
         """Have small files gathered and days that are over sealed."""
@@ -105,46 +114,9 @@ class Schedule:
 
     async def take_spool(self) -> None:
         """Take in what plugins kept while there was no server."""
-        paths = sorted(self._spool.glob("*.msg"))
-        self._told &= {path.name for path in paths}
-        for path in paths:
-            try:
-                await asyncio.to_thread(self._take_file, path)
-            except FileNotFoundError:
-                continue  # Another server of this user was faster.
-            except (OSError, StoreError) as error:
-                # It stays, and those behind it have their turn. One word of it is enough: the next round is soon.
-                if path.name not in self._told:
-                    self._told.add(path.name)
-                    logger.warning("The spooled message %s stays where it is for now: %s", path, error)
-
-    def _take_file(self, path: Path) -> None:
-        if path.exists() and not path.is_file():
-            raise StoreError("it is no regular file; remove it.")
-        encoding = {".zst": "zstd", ".gz": "gzip"}.get(Path(path.stem).suffix, "")
-        answer = self._ingest(self._post(path.read_bytes(), encoding), None)
-        if answer["statusCode"] == 200:
-            path.unlink()
-        elif answer["statusCode"] < 500:
-            reason = json.loads(answer["body"])["error"]["message"]
-            logger.warning("The spooled message %s is not usable and was set aside as *.bad: %s", path, reason)
-            path.rename(path.with_suffix(".bad"))
-        else:
-            raise StoreError("the server could not take it in; its log says why.")
-
-    def _post(self, body: bytes, encoding: str) -> dict[str, Any]:
-        return {
-            "version": "2.0",
-            "rawPath": wire.PATH,
-            "headers": {
-                "authorization": f"Bearer {self._token}",
-                "content-type": wire.CONTENT_TYPE,
-                "content-encoding": encoding,
-            },
-            "requestContext": {"requestId": uuid.uuid4().hex, "http": {"method": "POST", "path": wire.PATH}},
-            "body": base64.b64encode(body).decode("ascii"),
-            "isBase64Encoded": True,
-        }
+        for intake in self._intakes:
+            while await asyncio.to_thread(intake.take):
+                pass
 
 
 async def _repeat(work: Callable[[], Awaitable[None]], every_s: float, first_after_s: float = 0.0) -> None:

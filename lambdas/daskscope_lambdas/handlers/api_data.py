@@ -9,6 +9,7 @@ from daskscope_lambdas.handlers import answering, house, parameters, reading
 from daskscope_lambdas.handlers.errors import BadParameterError
 from daskscope_lambdas.service import records
 from daskscope_lambdas.service.answers import answers
+from daskscope_lambdas.service.completeness import completeness
 
 router = APIGatewayHttpRouter()
 
@@ -37,8 +38,11 @@ def clusters(account: str) -> Response[str]:
 @router.get("/api/v1/<account>/clusters/<cluster>")
 def cluster(account: str, cluster: str) -> Response[str]:
     row, now = answering.row(router.current_event, account, cluster), house.adapters().clock.now()
-    depth = reading.depth().for_answers(row)
-    return answering.answer({**records.cluster(row, now), "answers": answers(row, now, depth)})
+    told = {
+        "answers": answers(row, now, reading.depth().for_answers(row)),
+        "completeness": completeness(reading.asker(), row, now),
+    }
+    return answering.answer({**records.cluster(row, now), **told})
 
 
 @router.get("/api/v1/<account>/clusters/<cluster>/computations")

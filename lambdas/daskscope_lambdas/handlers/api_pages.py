@@ -13,6 +13,7 @@ from daskscope_lambdas import web
 from daskscope_lambdas.handlers import house, parameters, reading
 from daskscope_lambdas.handlers.errors import BadParameterError, Problem
 from daskscope_lambdas.service.catalog import uuid_of
+from daskscope_lambdas.service.completeness import completeness
 from daskscope_lambdas.service.cost import BASIS
 from daskscope_lambdas.web import views
 
@@ -91,7 +92,8 @@ def cluster(account: str, cluster: str) -> Response[str]:
     row = reading.catalog().find(account, cluster)
     offset, now = parameters.offset(_parameters()), house.adapters().clock.now()
     found = reading.depth().everything(row, now, (views.COMPUTATIONS + 1, offset), views.LISTED + 1)
-    return _page("cluster.html", account=account, **views.cluster(row, now, found, offset))
+    complete = completeness(reading.asker(), row, now)
+    return _page("cluster.html", account=account, **views.cluster(row, now, found, offset, complete))
 
 
 @router.get("/c/<scheduler>")

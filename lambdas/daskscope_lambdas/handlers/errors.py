@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from daskscope.errors import BadMessage, NotClosable, NotFound, NotLoggedIn, PermissionDenied, TooLarge
+from daskscope.errors import BadMessage, Deleted, NotClosable, NotFound, NotLoggedIn, PermissionDenied, TooLarge
 
 logger = logging.getLogger("daskscope.handlers")
 
@@ -41,13 +41,14 @@ _TABLE: tuple[tuple[type[Exception], int, str], ...] = (
     (BadParameterError, 400, "bad-request"),
     (NotLoggedIn, 401, "not-logged-in"),
     (PermissionDenied, 403, "permission-denied"),
+    (Deleted, 410, "deleted"),
     (NotFound, 404, "not-found"),
     (NotClosable, 409, "not-closable"),
     (TooLarge, 413, "too-large"),
     (UnsupportedMediaError, 415, "unsupported-media-type"),
     (BadMessage, 422, "bad-message"),
 )
-"""First match wins: TooLarge is a BadMessage. What is not here is our fault."""
+"""First match wins: Deleted is a NotFound, TooLarge a BadMessage. What is not here is our fault."""
 
 
 def problem(error: Exception, request_id: str) -> Problem:

@@ -28,7 +28,7 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
         principal = house.gate().principal(headers.get("authorization"))
         require(principal, "ingest")
         body, encoding = posted.body(event)
-        reply = _ingest().take(principal.account, body, encoding)
+        reply = _ingest().take(principal.account, body, encoding, posted.sent_at_ms(event))
     except Exception as error:  # noqa: BLE001 - the edge of the function: everything becomes an answer, faults are logged
         return errors.response(errors.problem(error, event["requestContext"]["requestId"]))
     text = msgspec.json.encode(reply).decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from daskscope_lambdas.handlers.errors import UnsupportedMediaError
 
 _TYPES = (wire.CONTENT_TYPE, "application/json")
 _ENCODINGS = ("", "identity", "zstd", "gzip", *SAMPLED)
+_DIGITS = re.compile(r"[0-9]{1,15}")
 _MAX_BASE64 = -(-wire.MAX_BODY_BYTES // 3) * 4
 
 
@@ -38,6 +40,15 @@ def body(event: Mapping[str, Any]) -> tuple[bytes, str]:
         return base64.b64decode(text, validate=True), encoding
     except ValueError as error:
         raise BadMessage(f"The body is not base64: {error}.") from error
+
+
+def sent_at_ms(event: Mapping[str, Any]) -> int | None:
+    """What the sender's clock showed when it sent this; None for none that a clock can show: no message is refused
+    for it."""
+    told = ((event.get("headers") or {}).get(wire.SENT_AT.lower()) or "").strip()
+    if not _DIGITS.fullmatch(told):
+        return None
+    return ms if (ms := int(told)) <= wire.LATEST_MS else None
 
 
 def _encoding(headers: Mapping[str, str | None]) -> str:

@@ -30,7 +30,7 @@ def catalog() -> Catalog:
 
 @cache
 def asker() -> Asker:
-    return Asker(house.adapters().lake_root, house.adapters().seals)
+    return Asker(house.adapters().lake_root, house.adapters().seals, house.adapters().deletions)
 
 
 @cache

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.service.clocks import last_sign_at, told_up_s
 from daskscope_lambdas.service.closing import expected_by, is_asked
 from daskscope_lambdas.service.cost import BASIS, estimate
-from daskscope_lambdas.service.records import MISSED, STATES, Status, close_asked, last_sign_at, status
+from daskscope_lambdas.service.records import MISSED, STATES, Status, close_asked, status
 from daskscope_lambdas.service.words import count, dollars, duration, moment, share, size
 
 Answer = dict[str, Any]
@@ -46,8 +47,8 @@ def up_s(row: ClusterRow, now: float) -> float:
 
     Each part is measured by one clock: the first by the scheduler's, the silence since by the server's.
     """
-    told_s = max(0.0, row.made_at - row.started_at)
-    return told_s + (max(0.0, now - row.last_received_at) if status(row, now) == "running" else 0.0)
+    silent_s = max(0.0, now - row.last_received_at) if status(row, now) == "running" else 0.0
+    return told_up_s(row) + silent_s
 
 
 def finished(row: ClusterRow, now: float, state: Status) -> Answer:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from daskscope.errors import BadMessage
 from daskscope_lambdas.service.envelope import Envelope, unpack_sized
+from daskscope_lambdas.service.letters import Letters, Unfit
 from daskscope_lambdas.service.size import n_entries, n_repeated
 from daskscope_lambdas.service.write import Writer
 
@@ -18,39 +19,49 @@ workers have 9 MiB."""
 SLICE_ENTRIES = 250_000
 """Of all their messages: 250 clusters with 1,000 workers. A single message may have more, and is a slice alone."""
 
-Received = tuple[str, Envelope]
-"""A message as the queue numbers it, and what it holds."""
+Received = tuple[str, str, Envelope]
+"""A message as the queue numbers it, its body, and what that holds."""
 
 
-def write_batch(writer: Writer, bodies: Iterable[tuple[str, str]]) -> list[str]:
-    """Keep what the queue handed over, by its id; returns the ids of what cannot be read or kept.
+def write_batch(writer: Writer, letters: Letters, bodies: Iterable[tuple[str, str]]) -> list[str]:
+    """Keep what the queue handed over, by its id; returns the ids of what is to come again.
 
-    One file a table, but for batches over a slice. Raises StoreError if the lake itself fails.
+    One file a table, but for batches over a slice. What cannot be read, or fits no table, becomes a dead letter: that
+    is for good, whatever is tried. Raises StoreError if the lake itself fails, and nothing is put aside for that.
     """
-    failed: list[str] = []
-    for received in _slices(bodies, failed):
-        misfits = {id(envelope) for envelope in writer.write_what_fits([envelope for _, envelope in received])}
-        failed += [message_id for message_id, envelope in received if id(envelope) in misfits]
-    return failed
+    unfit, failed = list[Unfit](), list[str]()
+    for received in _slices(bodies, unfit, failed):
+        misfits = {id(each.envelope): each for each in writer.write_what_fits([e for _, _, e in received])}
+        for message_id, body, envelope in received:
+            misfit = misfits.get(id(envelope))
+            if misfit and misfit.for_good:
+                unfit.append(Unfit(message_id, body, misfit.reason))
+            elif misfit:
+                failed.append(message_id)
+    return failed + letters.put(unfit)
 
 
-def _slices(bodies: Iterable[tuple[str, str]], failed: list[str]) -> Iterator[Sequence[Received]]:
-    """At least one message each; the ids of those that cannot be read go to `failed`."""
+def _slices(bodies: Iterable[tuple[str, str]], unfit: list[Unfit], failed: list[str]) -> Iterator[Sequence[Received]]:
+    """At least one message each; those that cannot be read go to `unfit`, to `failed` where that may be our mistake."""
     held: list[Received] = []
     n_bytes = n = 0
     for message_id, body in bodies:
         try:
             envelope, size_bytes = unpack_sized(body)
-        except BadMessage as error:
-            # SQS keeps no reason with what it gives up on: the log is where it stands.
-            logger.warning("Message %s cannot be read: %s", message_id, error)
+            size_bytes, size = size_bytes + n_repeated(envelope.message), n_entries(envelope.message)
+        except (BadMessage, RecursionError) as error:
+            unfit.append(Unfit(message_id, body, str(error)))
+            continue
+        except MemoryError:
+            raise
+        except Exception:
+            logger.exception("Message %s was not read.", message_id)
             failed.append(message_id)
             continue
-        size_bytes += n_repeated(envelope.message)
-        n_bytes, n = n_bytes + size_bytes, n + (size := n_entries(envelope.message))
+        n_bytes, n = n_bytes + size_bytes, n + size
         if held and (n_bytes > SLICE_BYTES or n > SLICE_ENTRIES):
             yield held
             held, n_bytes, n = [], size_bytes, size
-        held.append((message_id, envelope))
+        held.append((message_id, body, envelope))
     if held:
         yield held

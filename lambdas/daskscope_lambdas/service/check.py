@@ -79,6 +79,7 @@ Moments = Iterator[tuple[str, Sequence[int]]]
 
 def _moments(message: wire.Message) -> Moments:
     yield "$.made_at_ms", (message.made_at_ms,)
+    yield "$.started_at_ms", (message.started_at_ms,)
     yield "$.totals.idle_since_ms", _told((message.totals.idle_since_ms,))
     if message.identity:
         yield "$.identity.started_at_ms", (message.identity.started_at_ms,)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -18,6 +19,8 @@ from daskscope_query import layout
 
 _HASH = re.compile(r"[0-9a-f]{32}")
 _REMEMBERED = 10_000
+REMEMBERED_S = 3600.0
+"""Code that no row names goes (unused.py). What comes again after that is to be kept again."""
 _AT_ONCE = 16
 """Calls of the store: one after another, 1,000 snippets would outlast the function."""
 
@@ -25,9 +28,9 @@ _AT_ONCE = 16
 class CodeKeeper:
     """Keeps and reads code. Remembers what it kept, so that a repeat costs no I/O; safe to use from many threads."""
 
-    def __init__(self, objects: ObjectStore, vault: Vault) -> None:
-        self._objects, self._vault = objects, vault
-        self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
+    def __init__(self, objects: ObjectStore, vault: Vault, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._objects, self._vault, self._monotonic = objects, vault, monotonic
+        self._known: OrderedDict[tuple[str, str], float] = OrderedDict()
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(_AT_ONCE, "daskscope-code")  # starts no thread before it has work
 
@@ -59,7 +62,7 @@ class CodeKeeper:
     def forget(self, account: str) -> None:
         """Make all code of an account unreadable for good, then delete it. Once more mends a forget that was cut short.
 
-        Another process that kept a snippet before will not keep it again until it is restarted.
+        Another process that kept a snippet before will not keep it again until REMEMBERED_S have passed.
         """
         self._vault.forget(account)
         for key in self._objects.list(layout.code_key(account, "")):
@@ -79,14 +82,13 @@ class CodeKeeper:
 
     def _knows(self, account: str, code_hash: str) -> bool:
         with self._lock:
-            known = (account, code_hash) in self._known
-            if known:
-                self._known.move_to_end((account, code_hash))
-            return known
+            kept_at = self._known.get((account, code_hash))
+            return kept_at is not None and self._monotonic() - kept_at < REMEMBERED_S
 
     def _remember(self, account: str, code_hash: str) -> None:
         with self._lock:
-            self._known[account, code_hash] = None
+            self._known[account, code_hash] = self._monotonic()
+            self._known.move_to_end((account, code_hash))
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
 

@@ -3,8 +3,9 @@
 Why nothing is doubled or lost, wherever a run dies and however many run at once:
 
 1. The first thing kept of a day is its plan, write-once: which open files make it up, which of them cannot be read,
-   whose rows they hold, how many rows go into a part. Whoever comes later finds the plan and works from it alone, so
-   every run makes the same parts of the same rows in the same order, whatever has arrived since. A part that is Taken
+   whose rows they hold, what of these was deleted, how many rows go into a part. Whoever comes later finds the plan and
+   works from it alone, so every run makes the same parts of the same rows in the same order, whatever has arrived, or
+   was deleted, since: that is for deletion.py, once the day is sealed. A part that is Taken
    is therefore this very part, and is left as it is. The last part of a table is put first and part 0 last: where
    that stands all do, and nothing of them is computed again. So a day that outlasts one run is sealed by several.
 2. The boundary moves only when all is written, from where this run saw it. Until then readers use the open files. A run
@@ -28,10 +29,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
 from daskscope_lambdas.ports import Clock, Conflict, Missing, ObjectStore, Seals, StoreError, Taken
+from daskscope_lambdas.service.exclusions import Exclusions, as_json, from_json
 from daskscope_query import files, layout
 from daskscope_query.lake import Answer, Lake, UnmadeError
 from daskscope_query.tables import ROLLUPS, TABLES, Table
@@ -56,13 +59,26 @@ class _Plan:
     """By table, whose rows the files hold."""
     skipped: dict[str, str] = field(default_factory=dict[str, str])
     """Files that cannot be read, and why."""
+    without: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """What was deleted, as exclusions.py writes it."""
 
 
 class Compactor:
-    """Seals days of the lake at `lake_root`, which must be what `objects` keeps."""
+    """Seals days of the lake at `lake_root`, which must be what `objects` keeps.
 
-    def __init__(self, objects: ObjectStore, seals: Seals, clock: Clock, lake_root: str) -> None:
+    `exclusions` tells what was deleted; without, nothing was.
+    """
+
+    def __init__(
+        self,
+        objects: ObjectStore,
+        seals: Seals,
+        clock: Clock,
+        lake_root: str,
+        exclusions: Exclusions | None = None,
+    ) -> None:
         self._objects, self._seals, self._clock, self._root = objects, seals, clock, lake_root
+        self._exclusions = exclusions
 
     def run(self) -> list[date]:
         """Seal every day that is over and past its grace, oldest first; returns those that this run sealed.
@@ -99,7 +115,7 @@ class Compactor:
         plan = self._plan(day)
         for key, flaw in plan.skipped.items():
             logger.warning("%s cannot be read, %s is sealed without it: %s", key, day, flaw)
-        lake = Lake(self._root, day - timedelta(1), open_files=plan.files)
+        lake = Lake(self._root, day - timedelta(1), open_files=plan.files, without=from_json(plan.without))
         for name, accounts in plan.accounts.items():
             for account in accounts:
                 ask = partial(lake.day, name, account=account, day=day)
@@ -119,16 +135,22 @@ class Compactor:
             return known
         plan = _Plan(PART_ROWS)
         lake = Lake(self._root, None)
+        owners: dict[str, set[tuple[str, str]]] = {}
         for table, key in self._open_keys():
             if layout.day_in(key) != day:
                 continue
             try:
-                accounts = lake.accounts(table, key)
+                found = lake.owners(table, key)
             except files.UnreadableError as error:
                 plan.skipped[key] = str(error)
             else:
                 plan.files.append(key)
-                plan.accounts[table] = sorted({*plan.accounts.get(table, []), *accounts})
+                owners[table] = owners.get(table, set()) | found
+        without = self._exclusions.among(set().union(*owners.values())) if self._exclusions else {}
+        for table, pairs in owners.items():
+            left = {a for a, cluster in pairs if a not in without or cluster not in without[a].clusters}
+            plan.accounts[table] = sorted(left)
+        plan.without = as_json(without)
         with suppress(Taken):
             self._objects.put_new(layout.plan_key(day), json.dumps(asdict(plan)).encode())
             return plan

@@ -9,13 +9,16 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
-from daskscope_lambdas.ports import ClusterRow, Seals
+from daskscope_lambdas.ports import ClusterRow, Deletions, Seals
+from daskscope_lambdas.service.exclusions import excluding
 from daskscope_query import layout
 from daskscope_query.lake import Answer, Lake, MovedError
 
 Record = dict[str, Any]
 Days = tuple[date, date]
 
+_AT_ONCE_S = 60.0
+"""Of two functions that take a cluster's first messages at once, the later one may give it its number."""
 _TRIES = 4
 """Open files may be merged or sealed while a question is asked; each time it is asked anew."""
 
@@ -43,14 +46,15 @@ def found_in(rows: list[Record], *answers: Answer) -> Found:
 
 
 class Asker:
-    """Questions to the lake at `lake_root`. Each opens the lake anew, so that it sees the boundary as it is."""
+    """Questions to the lake at `lake_root`. Each opens the lake anew, so that it sees the boundary as it is, and
+    nothing of what was deleted."""
 
-    def __init__(self, lake_root: str, seals: Seals, until: datetime | None = None) -> None:
-        self._root, self._seals, self._until = lake_root, seals, until
+    def __init__(self, lake_root: str, seals: Seals, deletions: Deletions, until: datetime | None = None) -> None:
+        self._root, self._seals, self._deletions, self._until = lake_root, seals, deletions, until
 
     def at(self, until: datetime | None) -> Asker:
         """One that leaves out what the server received later: a list must not move under its reader."""
-        return Asker(self._root, self._seals, until)
+        return Asker(self._root, self._seals, self._deletions, until)
 
     def ask(self, query: str, account: str, days: Days, **params: Any) -> Answer:
         for _ in range(_TRIES - 1):
@@ -59,7 +63,8 @@ class Asker:
         return self._ask(query, account, days, params)
 
     def _ask(self, query: str, account: str, days: Days, params: Mapping[str, Any]) -> Answer:
-        lake = Lake(self._root, self._seals.boundary())
+        without = excluding(self._deletions.pending(account))
+        lake = Lake(self._root, self._seals.boundary(), without=without)
         return lake.ask(query, account=account, days=days, received_until=self._until, **params)
 
     def ask_of(self, row: ClusterRow, query: str, **params: Any) -> Answer:
@@ -68,7 +73,8 @@ class Asker:
 
 
 def days_of(row: ClusterRow) -> Days:
-    return layout.day_of(row.first_received_at), layout.day_of(row.last_received_at)
+    """Arrival days of a cluster's messages."""
+    return layout.day_of(row.first_received_at - _AT_ONCE_S), layout.day_of(row.last_received_at)
 
 
 def numbered(boot: str, no: int | None) -> str | None:
@@ -81,4 +87,5 @@ def scheduler_id(cluster: str, identity: Mapping[str, Any]) -> str:
 
 
 def seconds(action_us: Mapping[str, int]) -> dict[str, float]:
-    return {action: us / 1e6 for action, us in action_us.items()}
+    """Never below 0: Dask counts from the workers' clocks, and these may be set back."""
+    return {action: max(us, 0) / 1e6 for action, us in action_us.items()}

@@ -1,6 +1,7 @@
 """Take one posted message: limits, decoding, checks, code into the vault, the envelope into the queue, the live row.
 
-Ports only. Once `take` returns, the queue has the message; the live row is best effort and heals with the next one.
+Ports only. Once `take` returns, the queue has the message; the live row is best effort and heals with the next one. A
+part of a message that was divided goes the same way, but for the row: that is for the message itself.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import msgspec
 
 from daskscope import wire
 from daskscope.compression import SAMPLED, decompress
-from daskscope.errors import NotFound, TooLarge
-from daskscope_lambdas.ports import MAX_QUEUED_BYTES, Beat, Clock, Clusters, Queue, StoreError, Taken
+from daskscope.errors import Deleted, NotFound, TooLarge
+from daskscope_lambdas.ports import MAX_QUEUED_BYTES, Beat, Clock, Clusters, Gone, Queue, StoreError, Taken
 from daskscope_lambdas.service.check import check
+from daskscope_lambdas.service.clocks import skew_ms, started_at
 from daskscope_lambdas.service.closing import is_asked
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, pack
@@ -45,11 +47,12 @@ class Ingest:
         self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
         self._lock = threading.Lock()
 
-    def take(self, account: str, body: bytes, encoding: str | None) -> wire.Reply:
-        """Keep a message of `account`; `encoding` is the Content-Encoding header.
+    def take(self, account: str, body: bytes, encoding: str | None, sent_at_ms: int | None = None) -> wire.Reply:
+        """Keep a message of `account`; `encoding` is the Content-Encoding header, `sent_at_ms` what the sender's clock
+        showed at this try, None if it does not say.
 
-        Raises TooLarge, BadMessage with the place, NotFound for a cluster of another account, and StoreError, after
-        which the message must be sent again.
+        Raises TooLarge, BadMessage with the place, NotFound for a cluster of another account, Deleted for one that was
+        deleted, and StoreError, after which the message must be sent again.
         """
         if len(body) > wire.MAX_BODY_BYTES:
             raise TooLarge(f"The body has {len(body)} bytes, allowed are {wire.MAX_BODY_BYTES}: send less at a time.")
@@ -60,27 +63,37 @@ class Ingest:
         now = self._clock.now()
         codes, message.codes = message.codes, []
         known = self._recall(account, message.cluster)
+        envelope = Envelope(
+            account=account,
+            cluster_id=known.id if known else _WIDEST_ID,
+            received_at=now,
+            message=message,
+            skew_ms=skew_ms(sent_at_ms, now),
+        )
         # Every refusal comes before a new cluster gets its number, so that none is left behind without a message.
-        packed = _packed(account, known.id if known else _WIDEST_ID, now, message)
+        packed = _packed(envelope)
         if codes:
             self._codes.keep(account, codes)
         if known is None:
-            known = self._enrol(account, message, now)
-            packed = _packed(account, known.id, now, message)
+            known = self._enrol(envelope)
+            envelope.cluster_id = known.id
+            packed = _packed(envelope)
         self._queue.send(packed)
-        close_asked = self._beat(account, message, now, known)
+        close_asked = message.part == 0 and self._beat(envelope, known)
         wish = [] if known.identified else ["identity"]
         if close_asked and message.phase == "running":
             wish.append("close")
         url = f"{account}/analytics/clusters/{known.id}"
         return wire.Reply(id=known.id, url=url, wish=wish, accepts=[*SAMPLED])
 
-    def _enrol(self, account: str, message: wire.Message, now: float) -> _Known:
-        started_ms = message.identity.started_at_ms if message.identity else message.made_at_ms
+    def _enrol(self, envelope: Envelope) -> _Known:
+        account, message, now = envelope.account, envelope.message, envelope.received_at
         try:
-            row = self._clusters.enrol(account, message.cluster, started_ms / 1000, now)
+            row = self._clusters.enrol(account, message.cluster, started_at(message, envelope.skew_ms, now), now)
         except Taken as error:
             raise NotFound(f"No cluster {message.cluster} in account {account}.") from error
+        except Gone as error:
+            raise _deleted(message) from error
         known = _Known(row.id, bool(row.identity))
         with self._lock:
             self._known[account, message.cluster] = known
@@ -95,8 +108,9 @@ class Ingest:
                 self._known.move_to_end((account, cluster))
             return known
 
-    def _beat(self, account: str, message: wire.Message, now: float, known: _Known) -> bool:
+    def _beat(self, envelope: Envelope, known: _Known) -> bool:
         """Bring the live row up to date; whether somebody asks the cluster to close."""
+        account, message, now = envelope.account, envelope.message, envelope.received_at
         beat = Beat(
             boot=message.boot,
             seq=message.seq,
@@ -108,22 +122,36 @@ class Ingest:
             identity=msgspec.to_builtins(message.identity),
             totals=msgspec.to_builtins(message.totals),
             lost=message.lost,
+            uptime_s=message.uptime_us / 1e6,
+            skew_s=None if envelope.skew_ms is None else envelope.skew_ms / 1e3,
         )
         try:
             heard = self._clusters.beat(account, message.cluster, beat)
+        except Gone as error:
+            # Since this process saw it. That the queue has the message is no matter: nothing of a deleted cluster is
+            # kept.
+            self._forget(account, message.cluster)
+            raise _deleted(message) from error
         except StoreError:
             # Not an error of the message: the queue has it, and the next one brings the row up to date.
             logger.warning("The live row of cluster %s was not updated.", known.id, exc_info=True)
-            with self._lock:
-                self._known.pop((account, message.cluster), None)
+            self._forget(account, message.cluster)
             return False
         known.identified = known.identified or message.identity is not None
         return is_asked(heard.close_asked_at, now)
 
+    def _forget(self, account: str, cluster: str) -> None:
+        with self._lock:
+            self._known.pop((account, cluster), None)
 
-def _packed(account: str, cluster_id: int, now: float, message: wire.Message) -> str:
+
+def _deleted(message: wire.Message) -> Deleted:
+    return Deleted(f"Cluster {message.cluster} was deleted: nothing of it is kept any more.")
+
+
+def _packed(envelope: Envelope) -> str:
     """Raises TooLarge if no queue takes it."""
-    packed = pack(Envelope(account=account, cluster_id=cluster_id, received_at=now, message=message))
+    packed = pack(envelope)
     if len(packed) > MAX_QUEUED_BYTES:
         raise TooLarge(f"The message has {len(packed)} bytes in the queue, allowed are {MAX_QUEUED_BYTES}.")
     return packed

@@ -28,6 +28,9 @@ class Limit:
 SMALL = Limit(-(1 << 31), (1 << 31) - 1, "The number is too large: it must fit into 32 bits.")
 """What the lake keeps in 32 bits (a test holds it against the tables), and all that is said of a worker: its columns
 are summed over all workers as the rows are made."""
+PLACE = Limit(0, 1 << 30, "The number is too large or negative: allowed are 0 to 2^30.")
+"""Where a list begins, of which each place must fit into 32 bits."""
+WHOLE = Limit(0, SMALL.high, "The number is no count of 32 bits: allowed are 0 to 2^31 - 1.")
 COUNT = Limit(0, 1 << 53, "The number is no count: allowed are 0 to 2^53.")
 GROWN = Limit(0, 1 << 60, "The number is too large or negative: allowed are 0 to 2^60.")
 """Bytes and microseconds of a whole cluster: 10,000 threads offer 2^53 us in ten days."""
@@ -55,7 +58,7 @@ _OBJECTS: dict[str, dict[str, Limit]] = {
         "no": SMALL, "memory_bytes": GROWN, "memory_limit_bytes": GROWN, "memory_slope_bytes_s": EITHER,
         "n_processing": COUNT, "n_results_lost": COUNT,
     },
-    "profiles": {"n_workers": SMALL, "sample_us": COUNT, "cut": COUNT},
+    "profiles": {"n_workers": SMALL, "first_no": PLACE, "sample_us": COUNT, "cut": COUNT},
 }  # fmt: skip
 _SMALL_TOTALS = (
     "n_workers", "n_threads", "n_clients", "desired_workers", "adaptive_minimum", "adaptive_maximum",
@@ -95,6 +98,9 @@ def _fits(numbers: Sequence[int | None], limit: Limit) -> bool:
 def _bounded(message: wire.Message) -> Iterator[Bounded]:
     """Parts that a message lacks, as most do, are passed over."""
     yield "$.uptime_us", (message.uptime_us,), GROWN
+    for name in ("part", "halved", "merged"):
+        yield f"$.{name}", (getattr(message, name),), WHOLE
+    yield from _mapped("$.sums", message.sums, COUNT)
     for names, limit in _LIVE:
         yield from _named("$.totals", message.totals, names, limit)
     yield from _named("$.itself", message.itself, _ITSELF, COUNT)

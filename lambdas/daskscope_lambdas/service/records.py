@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.service.clocks import last_sign_at
 
 Status = Literal["running", "stopped", "lost"]
 
@@ -30,14 +31,11 @@ def status(row: ClusterRow, now: float) -> Status:
     return "lost" if now - row.last_received_at > MISSED * row.next_s else "running"
 
 
-def last_sign_at(row: ClusterRow) -> float:
-    """Epoch seconds of the last sign of life: a message that came late out of a spool was made earlier than it came."""
-    return min(row.made_at, row.last_received_at) if row.made_at else row.last_received_at
-
-
 def ended_at(row: ClusterRow, now: float) -> datetime | None:
-    """When all that the cluster had was over; None while it runs."""
-    return None if status(row, now) == "running" else datetime.fromtimestamp(last_sign_at(row), UTC)
+    """When all that the cluster had was over, by its own clock, as it tells the rest; None while it runs."""
+    if status(row, now) == "running":
+        return None
+    return datetime.fromtimestamp(row.made_at or row.last_received_at, UTC)
 
 
 def iso(moment: float | datetime | None) -> str | None:

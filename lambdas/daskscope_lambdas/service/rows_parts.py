@@ -212,14 +212,15 @@ def _logs(columns: Columns, message: wire.Message) -> int:
 
 
 def _profiles(columns: Columns, message: wire.Message) -> int:
-    n = 0
+    n = no = 0
     for profile in message.profiles:
         stacks = [[profile.frames[index] for index in stack] for stack in profile.stack]
         prefixes, counts = profile.prefix, profile.count
         if profile.cut:  # What was left out stands as a stack without frames: the sum of the counts stays true.
             stacks, prefixes, counts = [*stacks, list[str]()], [*prefixes, None], [*counts, profile.cut]
         n_stacks = len(stacks)
-        columns["no"] += range(n, n + n_stacks)
+        no = profile.first_no or no
+        columns["no"] += range(no, no + n_stacks)
         columns["from_at"] += repeat(profile.from_ms, n_stacks)
         columns["to_at"] += repeat(profile.to_ms, n_stacks)
         columns["n_workers"] += repeat(profile.n_workers, n_stacks)
@@ -227,7 +228,7 @@ def _profiles(columns: Columns, message: wire.Message) -> int:
         columns["prefix"] += prefixes
         columns["stack"] += stacks
         columns["count"] += counts
-        n += n_stacks
+        n, no = n + n_stacks, no + n_stacks
     return n
 
 

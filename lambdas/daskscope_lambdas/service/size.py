@@ -13,6 +13,7 @@ def entries(message: wire.Message) -> Iterator[tuple[str, int]]:
     groups = message.groups
     n_groups, n_columns = len(groups.no), len(groups.states) + len(groups.action_us)
     yield "$.workers", len(message.workers.address)
+    yield "$.sums", len(message.sums)
     yield "$.groups", n_groups + n_columns * (n_groups + 1)
     yield "$.groups.dependencies", sum(map(len, groups.dependencies))
     yield "$.groups.types", sum(map(len, groups.types))

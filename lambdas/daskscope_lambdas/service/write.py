@@ -7,6 +7,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date, timedelta
 
 import pyarrow as pa
@@ -18,6 +19,17 @@ from daskscope_query import files, layout
 from daskscope_query.tables import SAMPLES
 
 logger = logging.getLogger("daskscope.write")
+
+Bodies = dict[tuple[str, date], bytes]
+"""Files of a batch, by table and day of receipt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    envelope: Envelope
+    reason: str
+    for_good: bool
+    """No table takes its values. Else something else went wrong with it, and another release may know better."""
 
 
 class Writer:
@@ -32,7 +44,9 @@ class Writer:
         An envelope belongs to the day on which it was received; if that is sealed, to the first open day.
         Raises ValueError or OverflowError, with nothing kept, for a number or time that its column cannot take.
         """
-        bodies = _bodies(envelopes)
+        self._put(_bodies(envelopes), name)
+
+    def _put(self, bodies: Bodies, name: str) -> None:
         boundary = self._seals.boundary()
         # Samples last: whoever sees that a message is there finds all of it.
         for (table, day), body in sorted(bodies.items(), key=lambda entry: entry[0][0] == SAMPLES.name):
@@ -47,37 +61,55 @@ class Writer:
             with suppress(Taken):
                 self._objects.put_new(key, body)
 
-    def write_what_fits(self, envelopes: Sequence[Envelope]) -> list[Envelope]:
-        """Keep a batch; returns those that fit no table, the rest is kept. Raises StoreError if the lake itself fails.
+    def write_what_fits(self, envelopes: Sequence[Envelope]) -> list[Misfit]:
+        """Keep a batch; returns what cannot be kept, the rest is. Raises StoreError if the lake itself fails.
 
-        All go into one file a table; if a value stops that, the halves apart, until only what cannot be kept is left.
+        All go into one file a table; if a message stops that, the halves apart, until it is alone.
         """
         if not envelopes:
             return []
         try:
-            self.write(envelopes, _name(envelopes))
-        except (ValueError, OverflowError, pa.ArrowException) as error:
+            bodies = _bodies(envelopes)
+        except Exception as error:  # noqa: BLE001 - whatever a message does to us, it does alone
             if len(envelopes) == 1:
-                logger.warning("Message %s fits no table: %s", envelopes[0].message.seq, error)
-                return list(envelopes)
+                return [_misfit(envelopes[0], error)]
             half = len(envelopes) // 2
             return self.write_what_fits(envelopes[:half]) + self.write_what_fits(envelopes[half:])
+        # Not above: what the store raises is no fault of a message.
+        self._put(bodies, _name(envelopes))
         return []
+
+
+def _misfit(envelope: Envelope, error: Exception) -> Misfit:
+    """Raises what says more of this machine than of the message, for which the whole batch is to come again."""
+    if isinstance(error, (MemoryError, OSError)):
+        raise error
+    reason = f"It fits no table: {error} ({type(error).__name__})"
+    for_good = isinstance(error, (ValueError, OverflowError, pa.ArrowException))
+    if not for_good:
+        logger.error(
+            "Message %s of cluster %s was not written.", envelope.message.seq, envelope.cluster_id, exc_info=error
+        )
+    return Misfit(envelope, reason, for_good)
 
 
 def _name(envelopes: Iterable[Envelope]) -> str:
     """The same batch gets the same name: delivered again, it adds no second file."""
-    told = (f"{e.received_at} {e.message.cluster} {e.message.boot} {e.message.seq}" for e in envelopes)
+    told = (
+        f"{e.received_at} {e.account} {e.message.cluster} {e.message.boot} {e.message.seq} {e.message.part}"
+        for e in envelopes
+    )
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]
 
 
-def _bodies(envelopes: Iterable[Envelope]) -> dict[tuple[str, date], bytes]:
-    """The files of a batch by table and day of receipt: what is in each depends on the batch alone."""
+def _bodies(envelopes: Iterable[Envelope]) -> Bodies:
+    """What is in each depends on the batch alone."""
     days: dict[date, list[Envelope]] = defaultdict(list)
     for envelope in envelopes:
+        layout.checked_account(envelope.account)  # a folder of sealed days is named by it
         days[layout.day_of(envelope.received_at)].append(envelope)
     return {
-        (table.name, day): files.encode(table, rows)
+        (table.name, day): files.encode(table, rows, for_long=False)
         for day, received in days.items()
         for table, rows in to_rows(received)
     }

@@ -31,7 +31,9 @@ def listed(row: ClusterRow, now: float) -> dict[str, Any]:
     return {**records.cluster(row, now), "up": up_s(row, now), "cost": estimate(row)}
 
 
-def cluster(row: ClusterRow, now: float, found: Everything, offset: int) -> dict[str, Any]:
+def cluster(
+    row: ClusterRow, now: float, found: Everything, offset: int, complete: Mapping[str, Any]
+) -> dict[str, Any]:
     """The page of a cluster. `found` has one more of computations, exceptions and events than are shown."""
     record = records.cluster(row, now)
     dashboard = record["dashboard"] or ""
@@ -39,7 +41,8 @@ def cluster(row: ClusterRow, now: float, found: Everything, offset: int) -> dict
     return {
         "c": record,
         "answers": answers(row, now, Depth(found.groups, found.kinds)),
-        "lost": {reason: n for reason, n in row.lost.items() if n},
+        "lost": complete["lost"],
+        "complete": complete["sentence"],
         "skipped_files": found.skipped,
         "as_of": found.as_of,
         "lines": _lines(found.samples),
@@ -62,7 +65,8 @@ def cluster(row: ClusterRow, now: float, found: Everything, offset: int) -> dict
 def _computation(record: Mapping[str, Any]) -> dict[str, Any]:
     times = {id(group): sum(group["seconds"].values()) for group in record["groups"]}
     shown = sorted(record["groups"], key=lambda group: times[id(group)], reverse=True)[:GROUPS]
-    took = (record["stop"] - record["start"]).total_seconds() if record["stop"] else None
+    # A worker's clock tells the start, maybe another one's the end.
+    took = max((record["stop"] - record["start"]).total_seconds(), 0.0) if record["stop"] else None
     longest = max(times.values(), default=0.0)
     return {
         **record,

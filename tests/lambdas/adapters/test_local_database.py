@@ -15,7 +15,7 @@ import pytest
 from daskscope_lambdas.adapters.local import Database, SqliteClusters, SqliteQueue, SqliteSeals, SqliteTokens
 from daskscope_lambdas.adapters.local import database as module
 from daskscope_lambdas.env import LocalEnv
-from daskscope_lambdas.ports import StoreError, Taken, TokenRow
+from daskscope_lambdas.ports import Beat, StoreError, Taken, TokenRow, identity_key
 from daskscope_lambdas.testing import FakeClock, race, unseal
 from daskscope_lambdas.wiring import Adapters, connect
 
@@ -45,7 +45,9 @@ def test_every_table_is_strict(database: Database) -> None:
         tables = connection.execute(
             "SELECT name, strict FROM pragma_table_list WHERE name NOT LIKE 'sqlite_%'"
         ).fetchall()
-    assert {row["name"] for row in tables} == {"messages", "dead_letters", "clusters", "numbers", "seals", "tokens"}
+    assert {row["name"] for row in tables} == {
+        "messages", "dead_letters", "clusters", "numbers", "seals", "tokens", "deleted", "deletions", "policies"
+    }  # fmt: skip
     assert all(row["strict"] for row in tables)
 
 
@@ -147,6 +149,21 @@ def test_a_file_of_version_2_becomes_one_of_today_with_all_it_holds(path: Path, 
     assert clusters.ask_close("acme", "u1", "ann", None, 120.0)
     database.close()
     assert SqliteClusters(Database(path)).find("acme", "u1").close_asked_by == "ann"
+
+
+def test_a_file_of_version_3_becomes_one_of_today_with_all_it_holds(path: Path, tmp_path: Path) -> None:
+    database, fresh = Database(of_version(3, path)), Database(tmp_path / "fresh.sqlite")
+    assert shape(database) == shape(fresh)
+    clusters = SqliteClusters(database)
+    told, untold = clusters.find("acme", "u1"), clusters.find("acme", "u2")
+    assert (told.identity, told.uptime_s, told.skew_s) == ({"name": "x"}, 0.0, None)
+    assert (told.identity_of, untold.identity_of) == (identity_key("b1", 7), "")
+    late = Beat(
+        boot="b1", seq=0, received_at=120.0, made_at=109.5, next_s=10.0, phase="running", reason=None,
+        identity={"name": "older"}, totals={}, lost={},
+    )  # fmt: skip
+    assert not clusters.beat("acme", "u1", late).newer
+    assert clusters.find("acme", "u1") == told
 
 
 def test_many_that_open_a_file_of_version_1_at_once_change_it_once(path: Path) -> None:

@@ -23,12 +23,12 @@ class FakeFunction(Function):
 
     def __init__(self, answer: Callable[[list[Event]], list[str]]) -> None:
         super().__init__("no.module")
-        self._answer = answer
+        self.answer = answer
         self.batches = list[list[str]]()
 
     async def __call__(self, event: Event) -> Any:
         self.batches.append([record["body"] for record in event["Records"]])
-        return {"batchItemFailures": [{"itemIdentifier": failed} for failed in self._answer(event["Records"])]}
+        return {"batchItemFailures": [{"itemIdentifier": failed} for failed in self.answer(event["Records"])]}
 
 
 def die_of_the_killer(records: list[Event]) -> list[str]:
@@ -63,11 +63,14 @@ async def test_a_message_that_keeps_failing_is_buried_and_the_rest_is_not(
     for body in ("good", "bad"):
         adapters.queue.send(body)
     write = FakeFunction(lambda records: [r["messageId"] for r in records if r["body"] == "bad"])
+    rounds = schedule(adapters, write)
     for _ in range(5):
-        await schedule(adapters, write).drain_once()
+        await rounds.drain_once()
         clock.advance(HIDDEN_S + 1)
     assert write.batches == [["good", "bad"], ["bad"], ["bad"]]
     assert caplog.text.count("Gave up on message") == 1
+    (letter,) = adapters.dead_letters.list()
+    assert (letter.body, letter.reason) == ("bad", "The message could not be written; the server's log says why.")
 
 
 @pytest.mark.asyncio
@@ -76,10 +79,12 @@ async def test_what_ends_the_process_takes_no_other_message_along(adapters: Loca
         adapters.queue.send(body)
 
     write = FakeFunction(die_of_the_killer)
+    rounds = schedule(adapters, write)
     for _ in range(5):
-        await schedule(adapters, write).drain_once()
+        await rounds.drain_once()
         clock.advance(HIDDEN_S + 1)
     assert write.batches == [["one", "killer", "two"], ["one"], ["killer"], ["two"], ["killer"]]
+    assert [(letter.body, letter.reason) for letter in adapters.dead_letters.list()] == [("killer", "killed")]
 
 
 @pytest.mark.asyncio
@@ -154,6 +159,47 @@ async def test_trouble_of_the_store_buries_nothing(adapters: LocalAdapters, cloc
             await broken.drain_once()
         clock.advance(HIDDEN_S + 1)
     assert [d.body for d in adapters.feed.receive(10, 0)] == ["message"]
+
+
+@pytest.mark.asyncio
+async def test_what_the_store_did_to_a_message_is_not_held_against_it(adapters: LocalAdapters, clock: FakeClock):
+    adapters.queue.send("killer")
+
+    def full(_records: list[Event]) -> list[str]:
+        raise StoreError("disk full")
+
+    write = FakeFunction(full)
+    rounds = schedule(adapters, write)
+    for _ in range(10):
+        with pytest.raises(StoreError):
+            await rounds.drain_once()
+        clock.advance(HIDDEN_S + 1)
+    write.answer = die_of_the_killer
+    for n in (0, 0, 1):
+        await rounds.drain_once()
+        assert len(list(adapters.dead_letters.list())) == n
+        clock.advance(HIDDEN_S + 1)
+
+
+@pytest.mark.asyncio
+async def test_what_stops_one_message_keeps_nothing_back_behind_it(adapters: LocalAdapters, clock: FakeClock):
+    """One that the disk is too full for, and others that still have room."""
+    for body in ("large", "small", "smaller"):
+        adapters.queue.send(body)
+
+    def nearly_full(records: list[Event]) -> list[str]:
+        if any(record["body"] == "large" for record in records):
+            raise StoreError("disk full")
+        return []
+
+    write = FakeFunction(nearly_full)
+    rounds = schedule(adapters, write)
+    for _ in range(3):
+        with pytest.raises(StoreError, match="disk full"):
+            await rounds.drain_once()
+        clock.advance(HIDDEN_S + 1)
+    assert write.batches == [["large", "small", "smaller"], ["large"], ["small"], ["smaller"], ["large"]]
+    assert list(adapters.dead_letters.list()) == []
 
 
 @pytest.mark.asyncio

@@ -87,6 +87,19 @@ def test_what_the_reply_says_it_takes_is_taken(
     assert unpack(delivery.body).message == message()
 
 
+@pytest.mark.parametrize(
+    ("told", "skew_ms"),
+    [("1795247990000", 10_000), (" 1795248000250 ", -250), ("0", 1_795_248_000_000), ("253370764800000", -251_575_516_800_000),
+     ("253370764800001", None), ("-1", None), ("", None), ("1e12", None), ("yesterday", None), ("9" * 400, None),
+     ("\u0661\u0662", None)],
+)  # fmt: skip
+def test_when_it_was_sent_is_told_and_never_refused(token: Token, world: LocalAdapters, told: str, skew_ms: int | None):
+    body, encoding = compress(wire.encode(message()))
+    headers = {"authorization": token("ingest"), "content-encoding": encoding, "daskscope-sent-at": told}
+    assert ingest.handler(event("POST", wire.PATH, headers, body), None)["statusCode"] == 200
+    assert [unpack(delivery.body).skew_ms for delivery in world.feed.receive(10, 1)] == [skew_ms]
+
+
 def test_a_type_that_is_refused_names_those_that_are_not(token: Token):
     curls = {"authorization": token("ingest"), "content-type": "application/x-www-form-urlencoded"}
     _, found = error(ingest.handler(event("POST", wire.PATH, curls, b"{}"), None))

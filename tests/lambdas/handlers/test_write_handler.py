@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -32,19 +33,27 @@ def test_a_batch_is_one_file_a_table(world: Adapters, clock: FakeClock):
     assert len(files(world, "samples")) == 1, "the same batch again adds nothing"
 
 
-def test_a_message_that_is_none_fails_alone(world: Adapters, clock: FakeClock, caplog: pytest.LogCaptureFixture):
+def test_a_message_that_is_none_is_put_aside_alone(world: Adapters, clock: FakeClock, caplog: pytest.LogCaptureFixture):
     batch = [delivery(1, packed(clock, 1)), delivery(2, "poison"), delivery(3, packed(clock, 3))]
-    assert write.handler(sqs_event(batch), None) == {"batchItemFailures": [{"itemIdentifier": "2"}]}
+    assert write.handler(sqs_event(batch), None) == {"batchItemFailures": []}
     assert len(files(world, "samples")) == 1
-    assert "Message 2 cannot be read" in caplog.text
-    assert "The queue holds something that is no envelope" in caplog.text
+    (key,) = world.objects.list("dead/unread/")
+    letter = json.loads(world.objects.get(key))
+    assert (letter["body"], letter["died_at"]) == ("poison", clock.now())
+    assert letter["reason"].startswith("The queue holds something that is no envelope")
+    assert "Message 2 was put aside as the dead letter" in caplog.text
+    write.handler(sqs_event(batch), None)
+    assert list(world.objects.list("dead/")) == [key], "the same batch again adds nothing"
 
 
-def test_a_value_that_fits_no_column_fails_alone(world: Adapters, clock: FakeClock, caplog: pytest.LogCaptureFixture):
+def test_a_value_that_fits_no_column_is_put_aside_alone(world: Adapters, clock: FakeClock):
     batch = [delivery(n, packed(clock, n, uptime_us=1 << 70 if n == 3 else 5)) for n in range(1, 6)]
-    assert write.handler(sqs_event(batch), None) == {"batchItemFailures": [{"itemIdentifier": "3"}]}
-    assert "Message 3 fits no table" in caplog.text  # its number in its boot
+    assert write.handler(sqs_event(batch), None) == {"batchItemFailures": []}
     assert files(world, "samples")
+    (key,) = world.objects.list("dead/account=acme/")
+    letter = json.loads(world.objects.get(key))
+    assert (letter["cluster_id"], letter["seq"], letter["body"]) == (3, 3, batch[2].body)
+    assert "It fits no table" in letter["reason"]
 
 
 def test_a_store_that_fails_fails_the_batch(world: Adapters, clock: FakeClock, monkeypatch: pytest.MonkeyPatch):
@@ -54,6 +63,7 @@ def test_a_store_that_fails_fails_the_batch(world: Adapters, clock: FakeClock, m
     monkeypatch.setattr(type(world.objects), "put_new", full)
     with pytest.raises(StoreError, match="disk full"):
         write.handler(sqs_event([delivery(1, packed(clock, 1))]), None)
+    assert list(world.objects.list("dead/")) == []
 
 
 def test_compact_seals_the_day_that_is_over(

@@ -81,7 +81,7 @@ def answered(rig: LakeRig) -> int:
     """How many records all questions have, each as JSON that every reader can read."""
     clock = FakeClock()
     clock.at = START + DAY_S
-    asker = Asker(str(rig.root), rig.seals)
+    asker = Asker(str(rig.root), rig.seals, rig.deletions)
     observed, queries = Observed(asker, clock), Queries(asker, clock)
     days = (DAY, TOMORROW)
     found = [

@@ -164,7 +164,8 @@ def test_more_entries_than_a_message_may_have_are_refused_by_their_place(
 def test_every_list_of_a_message_is_counted() -> None:
     """A part that came to the format and not to `entries` would be unbounded."""
     counted = {"workers", "groups", "computations", "codes", "exceptions", "events", "members", "environments",
-               "hardware", "deaths", "spans", "metrics", "tasks", "logs", "profiles"}  # fmt: skip
+               "hardware", "deaths", "spans", "metrics", "tasks", "logs", "profiles", "sums"}  # fmt: skip
     apart = {"identity", "itself", "totals", "lost"}
-    scalars = {"v", "cluster", "boot", "seq", "made_at_ms", "uptime_us", "next_s", "phase", "reason"}
+    scalars = {"v", "cluster", "boot", "seq", "made_at_ms", "uptime_us", "next_s", "phase", "reason",
+               "started_at_ms", "part", "halved", "merged"}  # fmt: skip
     assert set(wire.Message.__slots__) == counted | apart | scalars

@@ -20,7 +20,7 @@ ROW = ClusterRow(account="acme", id=1, uuid=CLUSTER, started_at=START, first_rec
 
 @pytest.fixture
 def observed(rig: LakeRig, clock: FakeClock) -> Observed:
-    return Observed(Asker(str(rig.root), rig.seals), clock)
+    return Observed(Asker(str(rig.root), rig.seals, rig.deletions), clock)
 
 
 def at(ms: int) -> datetime:

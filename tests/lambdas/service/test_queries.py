@@ -30,7 +30,7 @@ def row(**changes: Any) -> ClusterRow:
 
 @pytest.fixture
 def queries(rig: LakeRig, clock: FakeClock) -> Queries:
-    return Queries(Asker(str(rig.root), rig.seals), clock)
+    return Queries(Asker(str(rig.root), rig.seals, rig.deletions), clock)
 
 
 def at(ms: int) -> datetime:

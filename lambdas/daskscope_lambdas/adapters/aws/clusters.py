@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -10,9 +10,9 @@ from daskscope_lambdas.adapters.arguments import check_limit
 from daskscope_lambdas.adapters.aws import rows
 from daskscope_lambdas.adapters.aws.again import tries
 from daskscope_lambdas.adapters.aws.order import place, placed
-from daskscope_lambdas.adapters.aws.table import RefusedError, Table
+from daskscope_lambdas.adapters.aws.table import Item, RefusedError, Table
 from daskscope_lambdas.adapters.cursors import HIGHEST, cursor_at, position
-from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Conflict, Heard, Missing, StoreError, Taken
+from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Conflict, Gone, Heard, Missing, StoreError, Taken
 from daskscope_lambdas.registry import KEY, LISTED_AT, LISTED_IN, LISTING, LIVES_IN, LIVING
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class DynamoClusters:
         self._table = Table(client, table)
 
     def enrol(self, account: str, uuid: str, started_at: float, received_at: float) -> ClusterRow:
-        row = self._known(uuid)
+        row = self._known_or_deleted(uuid)
         if row is None:
             row = self._enrol(account, uuid, started_at, received_at)
         if row.account != account:
@@ -52,7 +52,7 @@ class DynamoClusters:
                 self._table.put_all_new(rows.new_item(made), {KEY: rows.number_key(account, number), "uuid": uuid})
             except Conflict:
                 # Without a row the other is still at it, and may yet fail.
-                if row := self._known(uuid):
+                if row := self._known_or_deleted(uuid):
                     return row
             else:
                 return made
@@ -72,11 +72,29 @@ class DynamoClusters:
                     item = refused.item
                 else:
                     return Heard(True, rows.close_asked_at(written))
-                if item is None or item["account"] != account:
+                if item is None or item.get("account", account) != account:
                     raise Missing(f"No cluster {uuid} in account {account}.")
+                if rows.is_deleted(item):
+                    raise Gone(f"Cluster {uuid} was deleted.")
                 if (item["boot"], int(item["seq"])) >= (beat.boot, beat.seq):
-                    return Heard(False, rows.close_asked_at(item))
+                    if self._add_older(account, uuid, beat, item):
+                        return Heard(False, rows.close_asked_at(item))
+                    break
         raise StoreError(f"The row of cluster {uuid} changed whenever it was to be written.")
+
+    def _add_older(self, account: str, uuid: str, beat: Beat, item: Item) -> bool:
+        """What the row is to take of a message older than itself; False if the row has changed since it was read."""
+        found = rows.change_of_older(beat, item)
+        if found is None:
+            return True
+        values, change, condition = found
+        try:
+            self._table.update(
+                rows.key(uuid), change, values | {"account": account}, f"#account = :account AND {condition}"
+            )
+        except RefusedError:
+            return False
+        return True
 
     def ask_close(self, account: str, uuid: str, by: str, reason: str | None, at: float) -> bool:
         values, change = rows.close_asked(by, reason, at)
@@ -84,7 +102,7 @@ class DynamoClusters:
         try:
             self._table.update(rows.key(uuid), change, values, "#account = :account AND #phase = :running")
         except RefusedError as refused:
-            if refused.item is None or refused.item["account"] != account:
+            if refused.item is None or refused.item.get("account") != account:
                 raise Missing(f"No cluster {uuid} in account {account}.") from refused
             return False
         return True
@@ -103,6 +121,13 @@ class DynamoClusters:
 
     def _known(self, uuid: str) -> ClusterRow | None:
         item = self._table.get(rows.key(uuid))
+        return rows.row(item) if item and not rows.is_deleted(item) else None
+
+    def _known_or_deleted(self, uuid: str) -> ClusterRow | None:
+        """Raises Gone."""
+        item = self._table.get(rows.key(uuid))
+        if item and rows.is_deleted(item):
+            raise Gone(f"Cluster {uuid} was deleted.")
         return rows.row(item) if item else None
 
     def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:
@@ -116,7 +141,9 @@ class DynamoClusters:
             limit=limit + 1,
         )
         ahead = list(islice(entries, limit + 1))
-        listed = [rows.row(item) for item in self._table.get_many([entry[KEY] for entry in ahead[:limit]])]
+        items = self._table.get_many([entry[KEY] for entry in ahead[:limit]])
+        # The index is a moment late, the items are not.
+        listed = [rows.row(item) for item in items if not rows.is_deleted(item)]
         return ClusterPage(
             [row for row in listed if since is None or row.last_received_at >= since],
             cursor_at(*placed(ahead[limit - 1][LISTED_AT])) if len(ahead) > limit else None,
@@ -137,7 +164,26 @@ class DynamoClusters:
                 f"#account = :account AND #boot = :boot AND #seq = :seq AND attribute_exists(#{LIVES_IN})",
             )
         except RefusedError as refused:
-            if refused.item is None or refused.item["account"] != row.account:
+            if refused.item is None or refused.item.get("account") != row.account:
                 raise Missing(f"No cluster {row.uuid} in account {row.account}.") from refused
             return False
         return True
+
+    def forget(self, account: str, uuid: str, at: float) -> None:
+        item = self._table.get(rows.key(uuid))
+        grave = rows.grave(account, uuid, at)
+        if item is None or (item["owner"] != grave["owner"] if rows.is_deleted(item) else item["account"] != account):
+            raise Missing(f"No cluster {uuid} in account {account}.")
+        if rows.is_deleted(item):
+            return
+        # The number first: whoever comes after a run that died here still finds it in the row.
+        self._table.delete(rows.number_key(account, int(item["id"])))
+        self._table.put(grave)
+
+    def deleted(self, uuids: Iterable[str]) -> set[str]:
+        items = self._table.get_many([rows.key(uuid) for uuid in sorted(set(uuids))])
+        return {rows.uuid_of(item) for item in items if rows.is_deleted(item)}
+
+    def forget_numbers(self, account: str) -> None:
+        if not next(self._table.query(LISTING, f"#{LISTED_IN} = :account", {"account": rows.list_of(account)}), None):
+            self._table.delete(f"account/{account}")

@@ -7,7 +7,8 @@ from typing import Any
 from daskscope_lambdas.adapters.aws.order import place, placed
 from daskscope_lambdas.adapters.aws.packing import pack, unpack
 from daskscope_lambdas.adapters.aws.table import Item, Value
-from daskscope_lambdas.ports import Beat, ClusterRow
+from daskscope_lambdas.adapters.fingerprint import fingerprint
+from daskscope_lambdas.ports import Beat, ClusterRow, identity_key, start_of_day
 from daskscope_lambdas.registry import KEY, LISTED_AT, LISTED_IN, LIVES_IN
 
 LIFE = "all"
@@ -17,7 +18,7 @@ _TEXTS = ("account", "boot", "phase")
 _INTEGERS = ("id", "seq")
 _MOMENTS = ("first_received_at", "last_received_at")
 """Ours, so numbers. What a sender says may be smaller than any number of DynamoDB: `_TOLD` are the text of one."""
-_TOLD = ("made_at", "next_s")
+_TOLD = ("made_at", "next_s", "uptime_s")
 _PACKED = ("identity", "totals", "lost")
 
 
@@ -47,14 +48,37 @@ def new_item(row: ClusterRow) -> dict[str, Value]:
     return plain | packed | places
 
 
+def grave(account: str, uuid: str, at: float) -> dict[str, Value]:
+    """What stands in place of a deleted cluster's row: that it was deleted, and a way to know whose it was."""
+    return {KEY: key(uuid), "owner": fingerprint(account, uuid), "deleted_at": at}
+
+
+def is_deleted(item: Item) -> bool:
+    return "deleted_at" in item
+
+
+def uuid_of(item: Item) -> str:
+    return item[KEY].removeprefix(key(""))
+
+
 def row(item: Item) -> ClusterRow:
     values: dict[str, Any] = {name: item[name] for name in _TEXTS}
     values |= {name: int(item[name]) for name in _INTEGERS}
-    values |= {name: float(item[name]) for name in (*_MOMENTS, *_TOLD)}
+    # Rows of earlier releases lack `uptime_s`.
+    values |= {name: float(item.get(name, 0.0)) for name in (*_MOMENTS, *_TOLD)}
     values |= {name: unpack(item[name]) for name in _PACKED}
+    values["skew_s"] = float(item["skew_s"]) if "skew_s" in item else None
+    values["identity_of"] = identity_of(item)
     values["started_at"], _ = placed(item[LISTED_AT])
     values |= {name: item.get(name) for name in ("reason", "close_asked_by", "close_asked_reason")}
-    return ClusterRow(uuid=item[KEY].removeprefix(key("")), close_asked_at=close_asked_at(item), **values)
+    return ClusterRow(uuid=uuid_of(item), close_asked_at=close_asked_at(item), **values)
+
+
+def identity_of(item: Item) -> str:
+    """Rows of earlier releases do not say it: there the identity is as new as the row."""
+    if "identity_of" in item:
+        return item["identity_of"]
+    return identity_key(item["boot"], int(item["seq"])) if unpack(item["identity"]) else ""
 
 
 def close_asked_at(item: Item) -> float | None:
@@ -71,19 +95,25 @@ def close_asked(by: str, reason: str | None, at: float) -> tuple[dict[str, Value
 
 
 def change(beat: Beat) -> tuple[dict[str, Value], str]:
-    """Values and assignments, to follow a SET, of all but `last_received_at`. Raises ValueError for what is no JSON."""
+    """Values and assignments, to follow a SET, of all but `last_received_at`. Raises ValueError for what is no JSON.
+
+    For a message that is newer than the row: then so is its identity.
+    """
     values: dict[str, Value] = {
         "boot": beat.boot,
         "seq": beat.seq,
         "made_at": repr(beat.made_at),
         "next_s": repr(beat.next_s),
+        "uptime_s": repr(beat.uptime_s),
         "phase": beat.phase,
         "totals": pack(beat.totals),
         "lost": pack(beat.lost),
     }
     gone: list[str] = []
     if beat.identity is not None:
-        values["identity"] = pack(beat.identity)
+        values |= _identity(beat, beat.identity)
+    if beat.skew_s is not None:
+        values["skew_s"] = repr(beat.skew_s)
     if beat.reason is not None:
         values["reason"] = beat.reason
     else:
@@ -95,3 +125,22 @@ def change(beat: Beat) -> tuple[dict[str, Value], str]:
         gone.append(LIVES_IN)
     assignments = ", ".join(f"#{name} = :{name}" for name in values)
     return values, f"{assignments} REMOVE {', '.join(f'#{name}' for name in gone)}" if gone else assignments
+
+
+def change_of_older(beat: Beat, item: Item) -> tuple[dict[str, Value], str, str] | None:
+    """Values, change and condition, for a message that is older than the row `item`; None if the row has all of it."""
+    values: dict[str, Value] = {}
+    conditions: list[str] = []
+    if float(item["last_received_at"]) < start_of_day(beat.received_at):
+        values["last_received_at"] = beat.received_at
+        conditions.append("#last_received_at < :last_received_at")
+    if beat.identity is not None and identity_of(item) < identity_key(beat.boot, beat.seq):
+        values |= _identity(beat, beat.identity)
+        conditions.append("(attribute_not_exists(#identity_of) OR #identity_of < :identity_of)")
+    if not values:
+        return None
+    return values, "SET " + ", ".join(f"#{name} = :{name}" for name in values), " AND ".join(conditions)
+
+
+def _identity(beat: Beat, identity: dict[str, Any]) -> dict[str, Value]:
+    return {"identity": pack(identity), "identity_of": identity_key(beat.boot, beat.seq)}

@@ -88,6 +88,20 @@ class Table:
         except Conflict as error:
             raise Taken(str(error)) from error.__cause__
 
+    def put(self, values: Mapping[str, Value]) -> None:
+        """In place of the item of that key, if there is one."""
+
+        def put() -> None:
+            with self._about(values[KEY]):
+                self._client().put_item(TableName=self._name, Item=_wire(values))
+
+        until_free(put)
+
+    def delete(self, key: str) -> None:
+        """Quiet if there is no such item."""
+        with self._about(key):
+            self._client().delete_item(TableName=self._name, Key=_wire({KEY: key}))
+
     def put_all_new(self, *items: Mapping[str, Value]) -> None:
         """All or none. Raises Conflict if one of them is there, or is being made by somebody else."""
         puts: list[TransactWriteItemTypeDef] = [

@@ -19,7 +19,7 @@ _KEPT_S = 30 * 86_400.0
 
 
 class DynamoTokens:
-    """An item per token. Revoked ones stay, so that their key id is not given again; expired ones go."""
+    """An item per token. Revoked ones stay, as long as their account does; expired ones go."""
 
     def __init__(self, client: Callable[[], DynamoDBClient], table: str) -> None:
         self._table = Table(client, table)
@@ -62,6 +62,11 @@ class DynamoTokens:
     def list(self, account: str) -> Sequence[TokenRow]:
         entries = self._table.query(LISTING, f"#{LISTED_IN} = :account", {"account": _list(account)})
         return [_token(item) for item in self._table.get_many([entry[KEY] for entry in entries])]
+
+    def forget(self, account: str, until: float) -> None:
+        for row in self.list(account):
+            if row.created_at <= until:
+                self._table.delete(_key(row.key_id))
 
 
 def _key(key_id: str) -> str:

@@ -4,17 +4,32 @@
     disk.py       ObjectStore: one file per object, written once by a link
     vault.py      Vault: one key file per account, AES-GCM
     database.py   the SQLite file: schema, connections, transactions
-    queue.py  clusters.py  seals.py  tokens.py    one port each over that file
+    queue.py  dead_letters.py  clusters.py  deletions.py  policies.py
+    seals.py  tokens.py    one port each over that file
 
 It wants a local disk: SQLite's shared log and hard links are not to be had on every network file system.
 """
 
 from daskscope_lambdas.adapters.local.clusters import SqliteClusters
 from daskscope_lambdas.adapters.local.database import Database
+from daskscope_lambdas.adapters.local.dead_letters import SqliteDeadLetters
+from daskscope_lambdas.adapters.local.deletions import SqliteDeletions
 from daskscope_lambdas.adapters.local.disk import DiskObjects
+from daskscope_lambdas.adapters.local.policies import SqlitePolicies
 from daskscope_lambdas.adapters.local.queue import SqliteQueue
 from daskscope_lambdas.adapters.local.seals import SqliteSeals
 from daskscope_lambdas.adapters.local.tokens import SqliteTokens
 from daskscope_lambdas.adapters.local.vault import DiskVault
 
-__all__ = ["Database", "DiskObjects", "DiskVault", "SqliteClusters", "SqliteQueue", "SqliteSeals", "SqliteTokens"]
+__all__ = [
+    "Database",
+    "DiskObjects",
+    "DiskVault",
+    "SqliteClusters",
+    "SqliteDeadLetters",
+    "SqliteDeletions",
+    "SqlitePolicies",
+    "SqliteQueue",
+    "SqliteSeals",
+    "SqliteTokens",
+]

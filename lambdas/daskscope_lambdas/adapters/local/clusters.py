@@ -5,16 +5,44 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from daskscope_lambdas.adapters.arguments import check_limit
 from daskscope_lambdas.adapters.cursors import HIGHEST, cursor_at, position
+from daskscope_lambdas.adapters.fingerprint import fingerprint
 from daskscope_lambdas.adapters.local.database import Database
-from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Heard, Missing, Taken
+from daskscope_lambdas.ports import (
+    Beat,
+    ClusterPage,
+    ClusterRow,
+    Gone,
+    Heard,
+    Missing,
+    Taken,
+    identity_key,
+    start_of_day,
+)
 
 _TOGETHER = 500
 """Rows that `living` holds at a time."""
+
+_NEWER = """
+    UPDATE clusters SET
+        boot = :boot, seq = :seq, made_at = :made_at, next_s = :next_s, phase = :phase, reason = :reason,
+        identity = coalesce(:identity, identity), identity_of = max(identity_of, :identity_of),
+        totals = :totals, lost = :lost, uptime_s = :uptime_s, skew_s = coalesce(:skew_s, skew_s),
+        last_received_at = max(last_received_at, :received_at), retired = 0
+    WHERE uuid = :uuid AND account = :account AND (boot, seq) < (:boot, :seq)
+    RETURNING close_asked_at
+"""
+_OLDER = """
+    UPDATE clusters SET
+        identity = CASE WHEN :identity_of > identity_of THEN :identity ELSE identity END,
+        identity_of = max(identity_of, :identity_of),
+        last_received_at = CASE WHEN last_received_at < :day_at THEN :received_at ELSE last_received_at END
+    WHERE uuid = :uuid AND account = :account AND (last_received_at < :day_at OR identity_of < :identity_of)
+"""
 
 
 class SqliteClusters:
@@ -31,6 +59,7 @@ class SqliteClusters:
                 # Nobody else writes in this transaction: found after all, or made with a number of its own.
                 found = connection.execute("SELECT 1 FROM clusters WHERE uuid = ?", (uuid,)).fetchone()
                 if found is None:
+                    _refuse_deleted(connection, uuid)
                     (number,) = connection.execute(
                         """
                         INSERT INTO numbers VALUES (?, 1) ON CONFLICT DO UPDATE SET last = last + 1 RETURNING last
@@ -50,31 +79,12 @@ class SqliteClusters:
         return row
 
     def beat(self, account: str, uuid: str, beat: Beat) -> Heard:
+        values = _values(account, uuid, beat)
         with self._database.writing() as connection:
-            changed = connection.execute(
-                """
-                UPDATE clusters SET
-                    boot = :boot, seq = :seq, made_at = :made_at, next_s = :next_s, phase = :phase, reason = :reason,
-                    identity = coalesce(:identity, identity), totals = :totals, lost = :lost,
-                    last_received_at = max(last_received_at, :received_at), retired = 0
-                WHERE uuid = :uuid AND account = :account AND (boot, seq) < (:boot, :seq)
-                RETURNING close_asked_at
-                """,
-                {
-                    "account": account,
-                    "uuid": uuid,
-                    "boot": beat.boot,
-                    "seq": beat.seq,
-                    "received_at": beat.received_at,
-                    "made_at": beat.made_at,
-                    "next_s": beat.next_s,
-                    "phase": beat.phase,
-                    "reason": beat.reason,
-                    "identity": None if beat.identity is None else _json(beat.identity),
-                    "totals": _json(beat.totals),
-                    "lost": _json(beat.lost),
-                },
-            ).fetchone()
+            changed = connection.execute(_NEWER, values).fetchone()
+            if changed is None:
+                connection.execute(_OLDER, values)
+                _refuse_deleted(connection, uuid)
         if changed is None:
             return Heard(False, self.find(account, uuid).close_asked_at)
         return Heard(True, changed["close_asked_at"])
@@ -158,6 +168,63 @@ class SqliteClusters:
         if change.rowcount == 0:
             self.find(row.account, row.uuid)
         return change.rowcount == 1
+
+    def forget(self, account: str, uuid: str, at: float) -> None:
+        with self._database.writing() as connection:
+            change = connection.execute("DELETE FROM clusters WHERE uuid = ? AND account = ?", (uuid, account))
+            if change.rowcount == 1:
+                connection.execute(
+                    "INSERT INTO deleted VALUES (?, ?, ?)", (fingerprint(uuid), fingerprint(account, uuid), at)
+                )
+                return
+            known = connection.execute(
+                "SELECT 1 FROM deleted WHERE owner_sha256 = ? AND uuid_sha256 = ?",
+                (fingerprint(account, uuid), fingerprint(uuid)),
+            ).fetchone()
+        if known is None:
+            raise Missing(f"No cluster {uuid} in account {account}.")
+
+    def deleted(self, uuids: Iterable[str]) -> set[str]:
+        with self._database.reading() as connection:
+            return {uuid for uuid in uuids if _is_deleted(connection, uuid)}
+
+    def forget_numbers(self, account: str) -> None:
+        with self._database.writing() as connection:
+            connection.execute(
+                "DELETE FROM numbers WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM clusters WHERE account = ?1)",
+                (account,),
+            )
+
+
+def _is_deleted(connection: sqlite3.Connection, uuid: str) -> bool:
+    found = connection.execute("SELECT 1 FROM deleted WHERE uuid_sha256 = ?", (fingerprint(uuid),)).fetchone()
+    return found is not None
+
+
+def _refuse_deleted(connection: sqlite3.Connection, uuid: str) -> None:
+    if _is_deleted(connection, uuid):
+        raise Gone(f"Cluster {uuid} was deleted.")
+
+
+def _values(account: str, uuid: str, beat: Beat) -> dict[str, Any]:
+    return {
+        "account": account,
+        "uuid": uuid,
+        "boot": beat.boot,
+        "seq": beat.seq,
+        "received_at": beat.received_at,
+        "day_at": start_of_day(beat.received_at),
+        "made_at": beat.made_at,
+        "next_s": beat.next_s,
+        "phase": beat.phase,
+        "reason": beat.reason,
+        "identity": None if beat.identity is None else _json(beat.identity),
+        "identity_of": "" if beat.identity is None else identity_key(beat.boot, beat.seq),
+        "totals": _json(beat.totals),
+        "lost": _json(beat.lost),
+        "uptime_s": beat.uptime_s,
+        "skew_s": beat.skew_s,
+    }
 
 
 def _json(value: dict[str, Any]) -> str:

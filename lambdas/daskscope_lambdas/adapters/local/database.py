@@ -21,13 +21,15 @@ VERSION = 4
 
 _LIVING = "CREATE INDEX clusters_living ON clusters (uuid) WHERE phase = 'running' AND NOT retired"
 _SINCE_4 = (
-    "CREATE TABLE deleted (uuid TEXT PRIMARY KEY, account TEXT NOT NULL, at REAL NOT NULL) STRICT",
+    # Fingerprints: who looks into the file shall not read who was there.
+    "CREATE TABLE deleted (uuid_sha256 TEXT PRIMARY KEY, owner_sha256 TEXT NOT NULL, at REAL NOT NULL) STRICT",
     """
     CREATE TABLE deletions (
         account TEXT NOT NULL,
         cluster TEXT NOT NULL, -- empty: the whole account
         asked_at REAL NOT NULL,
         by TEXT NOT NULL,
+        swept_through TEXT,
         PRIMARY KEY (account, cluster)
     ) STRICT
     """,
@@ -150,6 +152,15 @@ class Database:
                 f"{path} has version {version}, this daskscope reads version {VERSION}: run the release that wrote it, "
                 "or move the file away to start afresh."
             )
+
+    def scrub(self) -> None:
+        """Write the file anew without what was deleted, and empty its log: until then the bytes are still in them.
+
+        A log that somebody reads at that moment keeps them until it is written over.
+        """
+        with self._turn, self.reading() as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _make_next(self, version: int) -> int:
         """Make the next version of the file, unless another process was faster; returns which it has then."""

@@ -12,7 +12,7 @@ from daskscope_lambdas.ports import Missing, TokenRow
 
 
 class SqliteTokens:
-    """One row per token, never deleted: revoked ones stay so that their key id is not given again."""
+    """One row per token. Revoked ones stay, as long as their account does: whoever still uses one is told so."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -50,6 +50,10 @@ class SqliteTokens:
                 "SELECT * FROM tokens WHERE account = ? ORDER BY created_at, key_id", (account,)
             ).fetchall()
         return [_token(row) for row in rows]
+
+    def forget(self, account: str, until: float) -> None:
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM tokens WHERE account = ? AND created_at <= ?", (account, until))
 
 
 def _token(row: sqlite3.Row) -> TokenRow:

@@ -1,0 +1,57 @@
+"""Deletions on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from daskscope_lambdas.adapters.local.database import Database
+from daskscope_lambdas.ports import Deletion
+
+_WHICH = "account = ? AND cluster = ?"
+
+
+class SqliteDeletions:
+    """One row each until it is done. When its rows are gone the file is written anew: deleted bytes stay in it else."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def ask(self, deletion: Deletion) -> None:
+        with self._database.writing() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO deletions (account, cluster, asked_at, by) VALUES (?, ?, ?, ?)",
+                (*_key(deletion), deletion.asked_at, deletion.by),
+            )
+
+    def pending(self, account: str | None = None) -> Sequence[Deletion]:
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT * FROM deletions WHERE ?1 IS NULL OR account = ?1", (account,)).fetchall()
+        return [
+            Deletion(
+                account=row["account"],
+                cluster=row["cluster"] or None,
+                asked_at=row["asked_at"],
+                by=row["by"],
+                swept_through=date.fromisoformat(row["swept_through"]) if row["swept_through"] else None,
+            )
+            for row in rows
+        ]
+
+    def swept(self, deletion: Deletion, day: date) -> None:
+        if deletion.swept_through in (None, date.min):
+            self._database.scrub()
+        with self._database.writing() as connection:
+            connection.execute(
+                f"UPDATE deletions SET swept_through = ? WHERE {_WHICH}",  # noqa: S608  our own words
+                (day.isoformat(), *_key(deletion)),
+            )
+
+    def done(self, deletion: Deletion) -> None:
+        with self._database.writing() as connection:
+            connection.execute(f"DELETE FROM deletions WHERE {_WHICH}", _key(deletion))  # noqa: S608
+        self._database.scrub()
+
+
+def _key(deletion: Deletion) -> tuple[str, str]:
+    return deletion.account, deletion.cluster or ""

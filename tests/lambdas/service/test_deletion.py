@@ -1,0 +1,184 @@
+"""What is deleted is gone: from answers at once, from the disk soon."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from daskscope.errors import Deleted
+from daskscope_lambdas.ports import Missing
+from daskscope_lambdas.service.deletion import REST_DAYS, Deleter
+from daskscope_lambdas.testing import FakeClock
+from daskscope_query import layout
+from tests.lambdas.service.deleting import (
+    DOOMED,
+    MINE,
+    SECRETS,
+    SHARED,
+    THEIRS,
+    House,
+    found_in,
+    is_known,
+    tokens,
+)
+
+WORDS = ("doomedwords", DOOMED)
+
+
+@pytest.fixture(autouse=True)
+def no_power_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+@pytest.fixture
+def house(tmp_path: Path, clock: FakeClock) -> House:
+    return House(tmp_path / "data", clock)
+
+
+@pytest.fixture
+def never(tmp_path: Path) -> House:
+    """The same as if there never had been what is deleted."""
+    return House(tmp_path / "never", FakeClock())
+
+
+def _both(house: House, never: House, seq: int) -> None:
+    house.tell(seq)
+    never.tell(seq, MINE, THEIRS)
+    for each in (house, never):
+        each.write()
+
+
+def _without_numbers(seen: dict[str, list[dict[str, object]]]) -> dict[str, list[dict[str, object]]]:
+    """A cluster that never was has given its number to another."""
+    return {name: [{k: v for k, v in row.items() if k != "cluster_id"} for row in rows] for name, rows in seen.items()}
+
+
+def _same(house: House, never: House) -> None:
+    for account in ("acme", "globex"):
+        assert _without_numbers(house.seen(account)) == _without_numbers(never.seen(account))
+
+
+def test_a_deleted_cluster_is_in_no_answer_from_the_moment_of_asking_on(house: House, never: House) -> None:
+    """On sealed days, on open ones, in what is computed of both; and all others are as if it never had been."""
+    _both(house, never, 0)
+    for each in (house, never):
+        each.days(1)
+    _both(house, never, 1)
+    assert [row for row in house.seen("acme")["exceptions"] if "doomed" in row["text"]]
+    house.delete(DOOMED)
+    _same(house, never)
+    with pytest.raises(Missing):
+        house.world.clusters.find("acme", DOOMED)
+    for _ in range(4):
+        for each in (house, never):
+            each.days(1)
+        _same(house, never)
+
+
+def test_not_a_byte_of_it_is_left(house: House) -> None:
+    house.tell(0)
+    house.write()
+    house.days(1)
+    house.tell(1)
+    house.write()
+    before = found_in(house.data, *WORDS)
+    assert all(len(places) > 10 for places in before.values()), before
+    house.delete(DOOMED)
+    house.days(1)
+    left = found_in(house.data, *WORDS)
+    left[DOOMED] = [place for place in left[DOOMED] if not place.endswith("-wal")]
+    plans = [f"lake/{layout.plan_key(layout.day_of(house.clock.now() - 86_400))}"]
+    assert left == {"doomedwords": [], DOOMED: [*plans, "registry.sqlite"]}, (
+        "that it was asked for, and by a day's plan"
+    )
+    assert house.code("acme") == {SHARED, "def minewords(): pass", "def doomedwords(): pass"}
+    house.days(1)
+    assert house.code("acme") == {SHARED, "def minewords(): pass"}, "named by no row on two days"
+    house.days(REST_DAYS)
+    assert house.world.deletions.pending() == []
+    assert found_in(house.data, *WORDS) == {"doomedwords": [], DOOMED: []}
+    assert all(found_in(house.data, SECRETS[MINE], MINE).values())
+
+
+def test_what_comes_of_it_later_is_refused_or_leaves_no_trace(house: House) -> None:
+    house.tell(0)
+    house.write()
+    house.tell(1)
+    house.delete(DOOMED)
+    with pytest.raises(Deleted):
+        house.post(DOOMED, 2)  # This process knew it, and had put it into the queue by then.
+    with pytest.raises(Deleted):
+        house.post(DOOMED, 3)
+    house.write()
+    assert not [row for row in house.seen("acme")["exceptions"] if "doomed" in row["text"]]
+    house.days(REST_DAYS + 3)
+    assert found_in(house.data, *WORDS) == {"doomedwords": [], DOOMED: []}
+    with pytest.raises(Deleted):
+        house.post(DOOMED, 4)
+
+
+def test_a_message_that_comes_when_all_was_done_is_sealed_into_no_day(house: House) -> None:
+    """As a dead letter may that somebody sends back: it was in the queue all the time."""
+    house.tell(0)
+    (last,) = [d for d in house.world.feed.receive(100, 1.0) if d.id == "2"]
+    house.delete(DOOMED)
+    house.write()
+    house.days(REST_DAYS + 2)
+    assert house.world.deletions.pending() == []
+    house.world.queue.send(last.body)
+    house.write()
+    house.days(2)
+    assert not [row for row in house.seen("acme")["exceptions"] if "doomed" in row["text"]]
+    assert found_in(house.data, "doomedwords") == {"doomedwords": []}
+
+
+def test_a_deleted_account_is_gone_with_all_that_was_its(house: House, never: House) -> None:
+    for each, clusters in ((house, (MINE, DOOMED, THEIRS)), (never, (THEIRS,))):
+        each.tell(0, *clusters)
+        each.write()
+        each.days(1)
+        each.tell(1, *clusters)
+        each.write()
+    key_id, other = tokens(house.world, "acme"), tokens(house.world, "globex")
+    house.world.policies.set_retention("acme", {"logs": 3})
+    Deleter(house.world).delete_account("acme", "test")
+    assert not is_known(house.world, key_id)
+    assert is_known(house.world, other)
+    assert house.code("acme") == set()
+    assert house.world.clusters.page("acme", None, 10, None).rows == []
+    assert not any(house.seen("acme").values())
+    house.days(REST_DAYS + 2)
+    never.days(REST_DAYS + 2)
+    words = ("acme", MINE, DOOMED, SECRETS[MINE], SECRETS[DOOMED])
+    assert found_in(house.data, *words) == {word: [] for word in words}
+    assert _without_numbers(house.seen("globex")) == _without_numbers(never.seen("globex"))
+    assert house.world.clusters.enrol("acme", "d" * 32, 1.0, house.clock.now()).id == 1
+
+
+def test_an_account_may_be_used_again_at_once(house: House) -> None:
+    house.tell(0)
+    house.write()
+    Deleter(house.world).delete_account("acme", "test")
+    house.clock.advance(600)
+    house.run()
+    new = House(house.data, house.clock)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.lambdas.service.deleting.OWNERS", {"e" * 32: "acme"})
+        patch.setattr("tests.lambdas.service.deleting.SECRETS", {"e" * 32: "newwords"})
+        new.tell(0)
+        new.write()
+        house.days(REST_DAYS + 2)
+        assert [row["text"] for row in new.seen("acme")["exceptions"]] == ["newwords failed", "all fail"]
+        assert new.code("acme") == {SHARED, "def newwords(): pass"}
+    assert new.world.clusters.page("acme", None, 10, None).rows[0].id > 2
+
+
+def test_deleting_twice_is_as_once(house: House) -> None:
+    house.tell(0)
+    house.write()
+    row = house.world.clusters.find("acme", DOOMED)
+    for _ in range(2):
+        Deleter(house.world).delete_cluster(row, "test")
+    assert len(house.world.deletions.pending()) == 1
