@@ -1,7 +1,7 @@
 # What a developer types. `make` alone lists it; .ci/run calls the same targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all check format docs bench build clean system bootstrap bundles deploy destroy
+.PHONY: help venv demo test test-all check format docs bench faults build clean system bootstrap bundles deploy destroy
 
 # The newest Python that daskscope supports and this machine can run; PYTHON=... overrides it.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
@@ -69,6 +69,10 @@ docs: venv ## Write the generated parts of docs/reference anew
 bench: venv ## Measure against the budgets; BENCH="NAME ... --json" narrows
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group bench
 	$(BIN)/python -m bench $(BENCH)
+
+faults: venv $(EMULATOR) ## Put faults between plugin, server and stores; FAULTS="--rows B1,C2 --short --json" narrows
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group faults
+	@$(BIN)/python -m tests.faults $(FAULTS)
 
 # CONTEXT="daskscope:name=... daskscope:..." chooses, as docs/deploy.md says; YES=1 asks nothing.
 CHOSEN = $(foreach pair,$(CONTEXT),--context '$(pair)')

@@ -20,7 +20,7 @@ def test_import_contracts_are_kept() -> None:
 
 def test_the_names_of_the_package_are_these() -> None:
     assert set(daskscope.__all__) == {
-        "BadMessage", "BadRequest", "DaskscopeError", "Members", "NotClosable", "NotFound", "NotLoggedIn",
+        "BadMessage", "BadRequest", "DaskscopeError", "Deleted", "Members", "NotClosable", "NotFound", "NotLoggedIn",
         "NotOnScheduler", "PermissionDenied", "Preview", "Profile", "Registration", "ServerError", "ServerUnreachable",
         "SettingsError", "TooLarge", "UnknownVersion", "__version__",
         "close", "config", "dask_setup", "get_cluster", "get_profile", "list_clusters", "list_computations",

@@ -1,0 +1,61 @@
+"""Rows as tables of a page, so that nobody copies figures by hand."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.faults.row import Figure, Row, text
+
+
+def fill(page: Path, rows: Sequence[Row]) -> None:
+    """Put the rows between the marks of a page. Raises ValueError if it has none."""
+    written = page.read_text()
+    for name, lines in (("rows", _rows(rows)), ("peers", _peers(rows))):
+        before, begin, rest = written.partition(f"<!-- {name} -->")
+        _, end, after = rest.partition("<!-- end -->")
+        if not (begin and end):
+            raise ValueError(f"{page} has no <!-- {name} --> ... <!-- end --> to write between.")
+        written = before + begin + "\n\n" + "\n".join(lines) + "\n\n" + end + after
+    page.write_text(written)
+
+
+def _rows(rows: Iterable[Row]) -> Iterable[str]:
+    yield (
+        f"With Python {platform.python_version()}, distributed {version('distributed')}, on {platform.system()} "
+        f"{platform.machine()}."
+    )
+    yield ""
+    yield "| row | fault | tried | lost | doubled | held | figures |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for row in rows:
+        held = "yes" if row.held else "**no**"
+        figures = text({name.replace("_", " "): value for name, value in row.figures.items()})
+        yield f"| {row.id} | {row.what} | {row.tried:,} | {row.lost:,} | {row.doubled:,} | {held} | {figures} |"
+
+
+def _peers(rows: Iterable[Row]) -> Iterable[str]:
+    beside = [row for row in rows if row.peers]
+    names = list(dict.fromkeys(name for row in beside for name in row.peers))
+    versions = {name: told["version"] for row in beside for name, told in row.peers.items()}
+    yield "| row | fault | events | daskscope | " + " | ".join(f"{name} {versions[name]}" for name in names) + " |"
+    yield "| --- " * (4 + len(names)) + "|"
+    for row in beside:
+        ours = _told(row.lost + _reported(row), row.doubled)
+        theirs = " | ".join(_beside(row.peers.get(name, {})) for name in names)
+        yield f"| {row.id} | {row.what} | {row.tried:,} | {ours} | {theirs} |"
+
+
+def _reported(row: Row) -> int:
+    """Events that were lost and told, of ours."""
+    return int(row.figures.get("reported_lost_events", 0))
+
+
+def _beside(told: Mapping[str, Figure]) -> str:
+    return _told(int(told["lost"]), int(told["came_again"])) if "lost" in told else "-"
+
+
+def _told(lost: int, again: int) -> str:
+    return f"{lost:,} lost" + (f", {again:,} doubled" if again else "")

@@ -1,0 +1,134 @@
+"""B12: a spool that is full, read-only, no folder at all, or holds what is no message."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
+
+from daskscope import testing, wire
+from daskscope.compression import compress
+from daskscope.shelf import WriteAhead
+from tests.faults.oracle import Verdict
+from tests.faults.rig import Rig, rig, story
+from tests.faults.row import Row
+
+N = 30
+N_TORN, N_GOOD = 100, 20
+SMALL_BYTES = 4_000
+"""Of a spool that holds a few of our messages and no more."""
+BEFORE_MS = testing.START_MS - 3_600_000
+"""When the scheduler began whose files lie there."""
+
+Case = Callable[[Path], AbstractContextManager[int]]
+"""Makes a folder as it is to be; gives how much there is room for."""
+
+
+def run(short: bool) -> Row:
+    """The same in both forms: it takes no time."""
+    del short
+    tried = lost = doubled = unhandled = 0
+    whole = True
+    cases: dict[str, Case] = {
+        "room for a few": _small,
+        "disk full": lambda folder: _failing(errno.ENOSPC),
+        "read-only": lambda folder: _failing(errno.EROFS),
+        "a file in its place": _no_folder,
+    }
+    for case in cases.values():
+        found, raised = _with(case)
+        tried, lost, doubled = tried + found.numbered, lost + found.lost, doubled + found.doubled
+        whole, unhandled = whole and found.is_whole, unhandled + raised
+    torn, raised, n_aside, n_left = _torn()
+    return Row(
+        id="B12",
+        what="a spool that is full, read-only, no folder, or holds 100 torn files among good ones",
+        tried=tried + torn.numbered,
+        lost=lost + torn.lost,
+        doubled=doubled + torn.doubled,
+        held=whole and torn.is_whole and not (unhandled + raised) and n_aside == N_TORN // 2 and not n_left,
+        figures={
+            "exceptions": unhandled + raised,
+            "torn_set_aside": n_aside,
+            "torn_drafts_ignored": N_TORN - N_TORN // 2,
+            "good_files_delivered": N_GOOD,
+            "messages_left_in_the_spool": n_left,
+        },
+    )
+
+
+def _with(case: Case) -> tuple[Verdict, int]:
+    """A server that is away for a while, and such a spool; how often something was raised."""
+    with TemporaryDirectory(prefix="faults-") as folder, case(Path(folder)) as room_bytes:
+        shelf = WriteAhead(Path(folder) / "spool" / "server", room_bytes)
+        with rig(shelf=shelf) as it:
+            it.proxy.refuse()
+            it.line.put_every(story(it.line, last=N - 1), N)
+            it.line.at(it.clock.now() + 100, it.proxy.listen)
+            raised = _run(it)
+            return it.verdict(), raised
+
+
+def _torn() -> tuple[Verdict, int, int, int]:
+    """Of a scheduler that died: good files, torn ones and torn drafts. Also how many were set aside, and are left."""
+    with TemporaryDirectory(prefix="faults-") as folder:
+        place = Path(folder) / "spool" / "server"
+        shelf = WriteAhead(place)
+        with rig(shelf=shelf) as it:
+            for message in _left_behind(place):
+                it.oracle.number(message)
+            it.line.put_every(story(it.line, last=N - 1), N)
+            raised = _run(it)
+            shelf.close()
+            left = [path.name for path in place.iterdir()]
+            n_aside = sum(name.endswith(".bad") for name in left)
+            return it.verdict(), raised, n_aside, sum(name.endswith(".msg") for name in left)
+
+
+def _left_behind(place: Path) -> Generator[wire.Message]:
+    """Good ones; written beside them are torn ones of the same scheduler, with numbers of their own."""
+    chance = random.Random(12)
+    place.mkdir(parents=True)
+    for seq in range(N_GOOD + N_TORN):
+        message = testing.message(seq=seq, boot=testing.boot_at(BEFORE_MS), events=[testing.event(no=seq)])
+        body, encoding = compress(wire.encode(message), ())
+        name = f"{message.cluster}-{message.boot}-{seq:08d}.{'zst' if encoding == 'zstd' else 'gz'}.msg"
+        if seq < N_GOOD:
+            (place / name).write_bytes(body)
+            yield message
+        else:
+            torn = body[: chance.randrange(len(body))]
+            (place / (name if seq % 2 else f"{name}.{seq:08x}.tmp")).write_bytes(torn)
+
+
+def _run(it: Rig) -> int:
+    """To the end; how often the thread would have met what it does not expect."""
+    for raised in range(100):
+        try:
+            it.line.run()
+        except Exception:
+            continue
+        return raised
+    return 100
+
+
+@contextmanager
+def _small(folder: Path) -> Generator[int]:
+    yield SMALL_BYTES
+
+
+@contextmanager
+def _failing(number: int) -> Generator[int]:
+    with mock.patch("daskscope.shelf.write", side_effect=OSError(number, os.strerror(number))):
+        yield 1 << 20
+
+
+@contextmanager
+def _no_folder(folder: Path) -> Generator[int]:
+    (folder / "spool").write_text("something else")
+    yield 1 << 20

@@ -1,0 +1,17 @@
+"""Every row of the harness, in small: what it promises holds."""
+
+import pytest
+
+from tests.faults.catalog import runs
+from tests.faults.row import text
+
+RUNS = runs()
+
+
+@pytest.mark.parametrize("id", RUNS)
+def test_the_row_holds(id: str) -> None:
+    row = RUNS[id](True)
+    assert row.id == id
+    assert row.tried > 0
+    assert (row.lost, row.doubled) == (0, 0), text(row.figures)
+    assert row.held, text(row.figures)
