@@ -15,7 +15,7 @@ from daskscope_infra.function import Function
 from daskscope_infra.settings import Settings
 from daskscope_infra.stores import Stores
 from daskscope_lambdas import registry
-from daskscope_query.layout import CODE, DEAD, LATE, OPEN, ROLLUPS, SEALED, SEALS
+from daskscope_query.layout import CODE, DEAD, LATE, OPEN, ROLLUPS, SEALED, SEALS, UNUSED
 
 Code = Callable[[Family], lambda_.Code]
 
@@ -109,7 +109,8 @@ class Functions(Construct):
     def _let_api(self) -> None:
         role, stores = self.api.role, self._stores
         stores.items(role, ["dynamodb:GetItem"], ["token/*", "cluster/*", "number/*", "seals"])
-        stores.items(role, ["dynamodb:BatchGetItem"], ["cluster/*"])
+        # And what was deleted, so that no answer shows it.
+        stores.items(role, ["dynamodb:BatchGetItem"], ["cluster/*", "deletion/*"])
         # Who asks a cluster to close writes that down in its row.
         stores.items(role, ["dynamodb:UpdateItem"], ["cluster/*"])
         stores.index(role, registry.LISTING)
@@ -128,8 +129,17 @@ class Functions(Construct):
         role, stores = self.compact.role, self._stores
         stores.items(role, ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"], ["seals"])
         stores.names(role)
-        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, SEALS])
-        stores.objects(role, ["s3:PutObject"], [OPEN, SEALED, ROLLUPS, SEALS, LATE])
-        # What is sealed goes by the rules of the bucket alone.
-        stores.objects(role, ["s3:DeleteObject"], [OPEN])
+        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, SEALS, UNUSED])
+        stores.objects(role, ["s3:PutObject"], [OPEN, SEALED, ROLLUPS, SEALS, LATE, UNUSED])
+        # What is sealed goes if somebody deletes it, or wants it kept no longer. No other function takes things away.
+        stores.objects(role, ["s3:DeleteObject"], [OPEN, SEALED, ROLLUPS, SEALS, UNUSED, CODE, DEAD])
+        stores.no_keys(role)
+        # What was asked to go and how far it has come, and how long things are kept.
+        stores.index(role, registry.LISTING)
+        stores.items(role, ["dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"], ["deletion/*"])
+        stores.items(role, ["dynamodb:GetItem", "dynamodb:DeleteItem"], ["policy/*"])
+        # A deleted cluster's row becomes the mark that it was deleted; what stands beside it goes.
+        stores.items(role, ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:PutItem"], ["cluster/*"])
+        stores.items(role, ["dynamodb:DeleteItem"], ["number/*", "account/*"])
+        stores.items(role, ["dynamodb:BatchGetItem", "dynamodb:DeleteItem"], ["token/*"])
         stores.unlock(role, ["dynamodb", "s3"])

@@ -23,6 +23,7 @@ WILDCARDS: Mapping[str, Mapping[str, str]] = {
         "<>/late/*": "Marks of rows that came late: a pair of days is a name.",
         "<>/dead/*": "Messages that could not be kept: their names are made of what is in them.",
         "<>/code/*": "Pieces of code: their names are their hashes. What they hold is encrypted once more.",
+        "<>/unused/*": "Which code is about to go: a day and an account are a name.",
         "arn:<>:ssm:<>:<>:parameter/daskscope/<>/<>/keys/*": "Keys of accounts: these come while the stack stands.",
         "<>:*": "A schedule may call a function in any of its versions: there is but one, and the CDK writes it so.",
     },

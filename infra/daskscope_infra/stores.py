@@ -66,6 +66,10 @@ class Stores(Construct):
         """A key for an account that has none. With another in its place, its code could never be read again."""
         allow(role, ["ssm:PutParameter"], [self._keys_arn()], {"StringNotEquals": {"ssm:Overwrite": "true"}})
 
+    def no_keys(self, role: iam.IRole) -> None:
+        """Forgetting the key of an account that was deleted: who may not read one may still do that."""
+        allow(role, ["ssm:DeleteParameter"], [self._keys_arn()])
+
     def unlock(self, role: iam.IRole, services: Sequence[str]) -> None:
         """The customer's key, if that is what these services (`s3`, `sqs`, `dynamodb`, `ssm`) encrypt with."""
         if self.customer_key:

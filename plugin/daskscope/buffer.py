@@ -23,6 +23,8 @@ MAX_JOINED_BYTES = 1 << 20
 """As JSON: two that are more together stay apart, for a merge holds the interpreter for as long as that takes."""
 MAX_STEPS = 64
 """For one new message: after so many merged, or relieved of something, messages go whole."""
+MAX_MERGES = 8
+"""Of these: where bytes are short rather than places, a merge frees few, and what gives way first frees many."""
 
 
 class Buffer:
@@ -108,10 +110,11 @@ class Buffer:
         return len(self._parcels) > MAX_MESSAGES or self.n_bytes > MAX_BYTES
 
     def _make_room(self) -> None:
-        for _ in range(MAX_STEPS):
+        for step in range(MAX_STEPS):
             if not self._is_over:
                 return
-            if not (self._park_oldest() or self._merge() or self._strip()):
+            may_merge = step < MAX_MERGES or len(self._parcels) > MAX_MESSAGES
+            if not (self._park_oldest() or (may_merge and self._merge()) or self._strip()):
                 break
         while self._is_over and len(self._parcels) > 1:
             self._drop_oldest()

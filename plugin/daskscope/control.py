@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 IDLE = "idle-timeout-exceeded"
 """In Dask's word."""
 ASKED = "close-requested"
+FAILED = "failure-to-start-"
+"""So begins Dask's."""
+LAST_LINES, MAX_REASON = 20, 200
 
 WARN_S = 60.0
 """How long before an idle close its warning comes; half the timeout if that is shorter."""
@@ -75,12 +78,20 @@ class Closer:
 
     @property
     def reason(self) -> str | None:
-        """Why the scheduler closes, if that was our doing or its idle timeout's; else None."""
+        """Why the scheduler closes, if that was our doing, its idle timeout's or because it failed; else None."""
         if self._closing:
             return ASKED
         # Dask does not pass the reason on; an idle timeout can be told from the clock.
         since_s, timeout_s = self._scheduler.idle_since, self._scheduler.idle_timeout
-        return IDLE if since_s and timeout_s and self._now() - since_s >= timeout_s else None
+        return IDLE if since_s and timeout_s and self._now() - since_s >= timeout_s else self._failure()
+
+    def _failure(self) -> str | None:
+        """Dask's word for a failure that closes a scheduler. It stands in the log alone, among the last lines."""
+        lines = getattr(getattr(self._scheduler, "_deque_handler", None), "deque", ())
+        for line in list(lines)[-LAST_LINES:]:
+            if isinstance(line.args, tuple) and line.args and str(line.args[0]).startswith(FAILED):
+                return str(line.args[0])[:MAX_REASON]
+        return None
 
     def heed(self, reply: wire.Reply) -> None:
         """Runs in the sender's thread: leaves a note, and wakes the loop to read it."""

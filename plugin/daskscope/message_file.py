@@ -62,7 +62,7 @@ def read(path: Path, *, own: bool = False) -> bytes:
     """A body, never more than a server takes; `own`: only of a file of this user's. Raises TooLarge, or OSError, also
     for what is no regular file: opened without following a link or waiting for whoever writes a pipe."""
     descriptor = os.open(path, os.O_RDONLY | _TRUSTING_NOBODY)
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise OSError("it is no regular file")
@@ -70,7 +70,10 @@ def read(path: Path, *, own: bool = False) -> bytes:
             raise PermissionError("it belongs to another user")
         if found.st_size > wire.MAX_BODY_BYTES:
             raise TooLarge(f"The file has {found.st_size} bytes, and no message has more than {wire.MAX_BODY_BYTES}.")
-        return file.read(wire.MAX_BODY_BYTES)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(wire.MAX_BODY_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 _TRUSTING_NOBODY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

@@ -59,7 +59,7 @@ class Parcel:
 
 
 class Shelf(Protocol):
-    """Where messages lie besides, so that a process that is killed loses none (`spool.py`). Nothing of it raises."""
+    """Where messages lie besides, so that a process that is killed loses none (`shelf.py`). Nothing of it raises."""
 
     def keep(self, parcel: Parcel) -> bool:
         """Write it down, before its first try. False where there is no room, or the disk fails: memory alone has it."""
@@ -70,8 +70,9 @@ class Shelf(Protocol):
         ...
 
     def next(self) -> Parcel | None:
-        """The oldest that is nobody's: parked here, or left behind by a scheduler of this user that is dead. None if
-        there is none. It stays where it is until `drop` or `set_aside`; until then `next` gives others."""
+        """What is nobody's: first what was parked here, then what a scheduler of this user left behind that is dead,
+        the oldest first. None if there is none. It stays where it is until `drop` or `set_aside`; until then `next`
+        gives others."""
         ...
 
     def drop(self, name: str) -> None:

@@ -21,6 +21,7 @@ from daskscope.agent.texts import told
 from daskscope.buffer import MAX_MESSAGES, Buffer
 from daskscope.compression import decompress
 from daskscope.contents import told_once
+from daskscope.courier import Courier
 from daskscope.errors import DaskscopeError
 from daskscope.losses import Losses
 from daskscope.outcome import Outcome
@@ -66,11 +67,13 @@ class Sender:
         self._may_ask_shelf = False
         """Whether the server took the last message, and the shelf may have more."""
         self._is_denied = False
+        self._courier: Courier | None = None
+        """Where there is a shelf, so that what is made during a try is written down at once."""
         self._pid = os.getpid()
         self.n_delivered = self.n_delivered_bytes = self.n_failed_tries = 0
         """Messages that were answered with 2xx, their size as posted, tries that were in vain."""
         self.cpu_s = 0.0
-        """CPU time of the thread."""
+        """CPU time of the thread, and of the one that does the tries where there is a shelf."""
         self._thread = threading.Thread(target=self._run, name="daskscope-sender", daemon=True)
 
     @property
@@ -80,6 +83,8 @@ class Sender:
         return self._losses.counts
 
     def start(self) -> None:
+        if self._shelf is not None:
+            self._courier = Courier(self._deliver, self._come_back)
         self._thread.start()
 
     def put(self, message: wire.Message) -> None:
@@ -123,28 +128,43 @@ class Sender:
                 self._losses.counts["failed"] += 1
                 with contextlib.suppress(Exception):  # what tells of faults may have one
                     self._losses.warn_dropped(told(error))
-        for end in (self._transport.close, self._shelf.close if self._shelf else lambda: None):
+        for end in (part.close for part in (self._courier, self._transport, self._shelf) if part is not None):
             with contextlib.suppress(Exception):  # it ends, and nobody is left to tell
                 end()
 
     def _step(self) -> bool:
         """Wait for something to do and do it; False once there is nothing more to do ever."""
         with self._wake:
-            while not self._inbox:
+            while not (self._inbox or (self._courier is not None and self._courier.is_back)):
                 pause_s = self._pause_s()
-                if self._pace.is_closing and (pause_s is None or self._pace.has_given_up):
+                if self._is_under_way:
+                    pause_s = None
+                elif self._pace.is_closing and (pause_s is None or self._pace.has_given_up):
                     return False
-                if pause_s == 0:
+                elif pause_s == 0:
                     break
                 self._wake.wait(pause_s)
             fresh = list(self._inbox)
             self._inbox.clear()
         for message in fresh:
             self._pack(message)
-        if self._pause_s() == 0 and (parcel := self._head()) is not None:
+        if self._courier is not None and self._courier.is_back and (parcel := self._buffer.head) is not None:
+            self._heed(parcel, self._courier.outcome)
+        elif not self._is_under_way and self._pause_s() == 0 and (parcel := self._head()) is not None:
             self._attempt(parcel)
-        self.cpu_s = time.thread_time()
+        self.cpu_s = time.thread_time() + (self._courier.cpu_s if self._courier is not None else 0.0)
         return True
+
+    @property
+    def _is_under_way(self) -> bool:
+        return self._courier is not None and self._courier.is_away
+
+    def _deliver(self, parcel: Parcel) -> Outcome:
+        return self._transport.deliver(parcel.name, parcel.body, parcel.encoding)
+
+    def _come_back(self) -> None:
+        with self._wake:
+            self._wake.notify()
 
     def _pause_s(self) -> float | None:
         """How long until the next attempt; None if there is nothing to send."""
@@ -197,11 +217,22 @@ class Sender:
             shown.set_exception(error)
 
     def _attempt(self, parcel: Parcel) -> None:
-        try:
-            if not parcel.suits(self._taken()):
+        if not parcel.suits(self._taken()):
+            try:
                 parcel = parcel.plain()
-                self._buffer.recode_head(parcel)
-            self._settle(parcel, self._transport.deliver(parcel.name, parcel.body, parcel.encoding))
+            except Exception as error:  # noqa: BLE001  # as below
+                self._give_up(parcel, "failed", told(error))
+                return
+            self._buffer.recode_head(parcel)
+        if self._courier is not None:
+            self._courier.send(parcel)
+        else:
+            self._heed(parcel, lambda: self._deliver(parcel))
+
+    def _heed(self, parcel: Parcel, outcome: Callable[[], Outcome]) -> None:
+        """What became of a try of the head, which nothing else touches meanwhile."""
+        try:
+            self._settle(parcel, outcome())
         except Exception as error:  # noqa: BLE001  # a fault of ours: the thread lives on, without this message
             if self._buffer.head is parcel:
                 self._give_up(parcel, "failed", told(error))

@@ -8,39 +8,29 @@ maybe the last seconds. Nothing here raises, and all of it runs in the sender's 
 from __future__ import annotations
 
 import hashlib
-import heapq
 import json
-import os
-import re
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from daskscope.agent.texts import told
 from daskscope.attempts import warn
-from daskscope.claims import LOCK, Claims
+from daskscope.claims import Claims
 from daskscope.compression import Encoding, decompress
 from daskscope.errors import BadMessage
-from daskscope.message_file import BAD, SUFFIXES, encoding_of, name_of, owner_of, read, set_aside, write
+from daskscope.message_file import SUFFIXES, encoding_of, name_of, owner_of, read, set_aside, write
 from daskscope.parcel import Parcel, repacked
 from daskscope.room import MAX_BYTES, Room
+from daskscope.waiting import Waiting
 
 QUIET_S = 60.0
 TOUCH_S = 15.0
-SCAN_S = 60.0
-"""The folder of others is looked through so often, for whoever died meanwhile."""
-MAX_KNOWN = 1000
-"""Names of waiting messages that are held at a time, however many there are."""
-MAX_CLAIMS = 16
-"""So many schedulers' messages are taken over at a time: each costs a file that is open."""
 MAX_UNUSABLE = 100
 """So many files that are no messages are dealt with before the sender goes on."""
 MAX_BAD = 1000
 """So many of them are kept to be looked at; more are removed."""
-
-_OURS = re.compile(r"([0-9a-f]{32}-[0-9a-f]{24})(?:-[0-9]{8,}(?:-p[0-9]+)?\.(?:zst|gz)\.msg|\.lock)")
 
 
 def place_of(spool: str | Path, server: str) -> Path:
@@ -61,16 +51,45 @@ class WriteAhead:
         """`<cluster>-<boot>` of this scheduler."""
         self._out: dict[str, tuple[str, int]] = {}
         """Names of messages that the sender has in memory to their files and sizes: as many as its buffer holds."""
-        self._waiting: deque[str] = deque()
-        """Files that nobody has in memory, as found last."""
-        self._has_more = True
-        """Whether there may be some that are not in `_waiting`."""
-        self._unreadable: set[str] = set()
-        """Files that stay where they are, and are not tried again: at most so many as are held of the others."""
-        self._n_bad = 0
-        self._touch_at = self._scan_at = self._speak_at = 0.0
+        self._waiting = Waiting(directory, self._claims, monotonic)
+        self._touch_at = self._speak_at = 0.0
 
     def keep(self, parcel: Parcel) -> bool:
+        is_kept = self._write(parcel)
+        if not is_kept and parcel.name in self._out:
+            self.drop(parcel.name)  # what lies there is not what the sender has
+        return is_kept
+
+    def park(self, name: str) -> None:
+        if self._out.pop(name, None) is not None:
+            self._waiting.one_more()
+
+    def next(self) -> Parcel | None:
+        try:
+            self._touch()
+            for _ in range(MAX_UNUSABLE if self._own else 0):
+                file_name = self._waiting.next(self._own, self._out)
+                if file_name is None:
+                    break
+                if (parcel := self._taken(file_name)) is not None:
+                    return parcel
+        except OSError as error:
+            self._say("the spool in %s cannot be read: %s", self._directory, told(error))
+        return None
+
+    def drop(self, name: str) -> None:
+        for file_name in self._forget(name):
+            with suppress(OSError):
+                (self._directory / file_name).unlink()
+
+    def set_aside(self, name: str, reason: str) -> None:
+        for file_name in self._forget(name):
+            self._put_away(file_name, reason)
+
+    def close(self) -> None:
+        self._claims.close()
+
+    def _write(self, parcel: Parcel) -> bool:
         try:
             self._own = self._own or owner_of(parcel.name)
             parcel = parcel if parcel.encoding in SUFFIXES else parcel.plain()
@@ -93,34 +112,6 @@ class WriteAhead:
             return False
         return True
 
-    def park(self, name: str) -> None:
-        if self._out.pop(name, None) is not None:
-            self._has_more = True
-
-    def next(self) -> Parcel | None:
-        try:
-            self._touch()
-            for _ in range(MAX_UNUSABLE):
-                if not self._waiting and not self._look():
-                    return None
-                if (parcel := self._taken(self._waiting.popleft())) is not None:
-                    return parcel
-        except OSError as error:
-            self._say("the spool in %s cannot be read: %s", self._directory, told(error))
-        return None
-
-    def drop(self, name: str) -> None:
-        for file_name in self._forget(name):
-            with suppress(OSError):
-                (self._directory / file_name).unlink()
-
-    def set_aside(self, name: str, reason: str) -> None:
-        for file_name in self._forget(name):
-            self._put_away(file_name, reason)
-
-    def close(self) -> None:
-        self._claims.close()
-
     def _forget(self, name: str) -> list[str]:
         """It is the sender's no more; the files it may be in."""
         file_name, n_bytes = self._out.pop(name, ("", 0))
@@ -140,75 +131,26 @@ class WriteAhead:
         except FileNotFoundError:
             pass  # a server on this machine, or another scheduler, was faster
         except OSError as error:
-            if len(self._unreadable) < MAX_KNOWN:
-                self._unreadable.add(file_name)
+            self._waiting.leave(file_name)
             self._say("the spooled message %s cannot be read: %s", self._directory / file_name, told(error))
         else:
             self._out[name] = (file_name, len(body))
             return parcel
         return None
 
-    def _look(self) -> bool:
-        """Find files that nobody has in memory: own ones first, then of schedulers that are dead, the oldest first."""
-        now_s = self._monotonic()
-        if not self._own or not (self._has_more or now_s >= self._scan_at):
-            return False
-        self._scan_at = now_s + SCAN_S
-        self._take_over()
-        found = heapq.nsmallest(MAX_KNOWN, self._nobody_s(), key=self._turn)
-        self._waiting.extend(found)
-        self._has_more = len(found) == MAX_KNOWN
-        return bool(found)
-
-    def _take_over(self) -> None:
-        """Claim what is nobody's; let go of whom nothing is left."""
-        present, with_messages = set[str](), set[str]()
-        self._n_bad = 0
-        for file_name in self._files():
-            self._n_bad += file_name.endswith(BAD)
-            if ours := _OURS.fullmatch(file_name):
-                present.add(ours[1])
-                if not file_name.endswith(LOCK):
-                    with_messages.add(ours[1])
-        for owner in sorted(present, key=lambda owner: owner.partition("-")[2]):
-            if owner == self._own or (len(self._claims.owners) > MAX_CLAIMS and owner not in self._claims.owners):
-                continue
-            with suppress(OSError):  # one lock file that cannot be had is not the others' business
-                if self._claims.take(owner) and owner not in with_messages:
-                    self._claims.release(owner)
-
-    def _nobody_s(self) -> Iterator[str]:
-        owners = self._claims.owners
-        for file_name in self._files():
-            ours = _OURS.fullmatch(file_name)
-            if ours is None or ours[1] not in owners or file_name.endswith(LOCK) or file_name in self._unreadable:
-                continue
-            if name_of(file_name) not in self._out:
-                yield file_name
-
-    def _turn(self, file_name: str) -> tuple[bool, str]:
-        """What follows the cluster begins with the time of the boot."""
-        return not file_name.startswith(self._own), file_name.partition("-")[2]
-
-    def _files(self) -> Iterator[str]:
-        with os.scandir(self._directory) as entries:
-            for entry in entries:
-                yield entry.name
-
     def _put_away(self, file_name: str, reason: str) -> None:
         path = self._directory / file_name
-        self._n_bad += 1
+        self._waiting.n_bad += 1
         try:
-            if self._n_bad > MAX_BAD:
+            if self._waiting.n_bad > MAX_BAD:
                 path.unlink()
                 self._say("the spooled message %s is not usable and was removed: %s", path, reason)
             else:
                 self._say("a spooled message is not usable and was set aside as %s: %s", set_aside(path), reason)
         except FileNotFoundError:
-            self._n_bad -= 1
+            self._waiting.n_bad -= 1
         except OSError as error:
-            if len(self._unreadable) < MAX_KNOWN:
-                self._unreadable.add(file_name)
+            self._waiting.leave(file_name)
             self._say("the spooled message %s is not usable and cannot be moved: %s", path, told(error))
 
     def _touch(self) -> None:

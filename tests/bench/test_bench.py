@@ -86,8 +86,9 @@ def test_a_row_is_the_same_after_json(value: float | None) -> None:
     assert again.to_json() == row.to_json()
 
 
-def test_the_page_of_overhead_has_a_row_of_each_bench_that_it_names() -> None:
-    page = (ROOT / "docs" / "overhead.md").read_text()
+@pytest.mark.parametrize("name", ["overhead", "lake"])
+def test_a_page_has_a_row_of_each_bench_that_it_names(name: str) -> None:
+    page = (ROOT / "docs" / f"{name}.md").read_text()
     named = re.search(r'BENCH="--json ([a-z -]+)"', page)
     assert named is not None
     rows = set(re.findall(r"^\| `([a-z-]+)", page, re.MULTILINE))

@@ -15,7 +15,7 @@ from tests.faults.catalog import runs
 from tests.faults.page import fill
 from tests.faults.peers import beside
 from tests.faults.peers.trial import ROWS
-from tests.faults.row import Row, from_json, text
+from tests.faults.row import Row, count, from_json, text
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -69,7 +69,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     held = "yes" if row.held else "NO"
     beside = {f"{name} {told['version']}": f"{told.get('lost', '-')} lost" for name, told in row.peers.items()}
     figures = text({**row.figures, **beside})
-    return row.id, f"{row.tried:,}", f"{row.lost:,}", f"{row.doubled:,}", held, row.what, figures
+    return row.id, count(row.tried), count(row.lost), count(row.doubled), held, row.what, figures
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import boto3
 import pytest
@@ -19,6 +20,9 @@ from tests.faults.sqs_feed import SqsFeed
 from tests.faults.store_proxy import store_proxy
 from tests.faults.store_trial import Outcome, Place, Trial
 from tests.faults.stores import Trouble, opened
+
+if TYPE_CHECKING:
+    from types_boto3_sqs.client import SQSClient
 
 
 @contextmanager
@@ -37,10 +41,14 @@ def in_aws(emulator: Emulator, share: float, n: int, clusters: int) -> Outcome:
     with aws(emulator) as env, store_proxy(emulator.url, trouble) as url:
         sound = connect(env, clock)
         weak = replace(connect(replace(env, endpoint_url=url), clock), lake_root=env.lake)
-        sqs = boto3.client("sqs", endpoint_url=emulator.url)
-        with closing(sqs), opened(sound), opened(weak):
-            feed = SqsFeed(sqs, env.queue_url)
+        with opened(sound), opened(weak):
+            feed = SqsFeed(sqs(emulator), env.queue_url)
             place = Place(
                 env=env, sound=sound, weak=weak, feed=feed, trouble=trouble, clock=clock, wait=feed.show_all
             )  # fmt: skip
             return Trial(place, share).run(n, clusters)
+
+
+def sqs(emulator: Emulator) -> SQSClient:
+    """AWS's own client of the queue."""
+    return boto3.client("sqs", endpoint_url=emulator.url)

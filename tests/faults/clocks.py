@@ -32,8 +32,7 @@ TRUE_START_S = 1_795_248_000.0
 """2026-11-21T08:00:00Z, by the server's clock: when the plugin starts."""
 BEFORE_S = 5.0
 """The scheduler started so long before the plugin."""
-INTERVAL_S = 60.0
-N_MESSAGES = 60
+LIFE_S = 3600.0
 IDLE_AT_S, SET_AT_S = 1500.0, 1830.0
 """After the plugin's start: from when the scheduler idles, and when its clock is set."""
 RIGHT_S = 2.0
@@ -45,8 +44,8 @@ CLOCKS: Mapping[str, Callable[[float], float]] = {
     "an hour behind": lambda _: -3600.0,
     "set forward by an hour": lambda t: 3600.0 * (t >= SET_AT_S),
     "set back by an hour": lambda t: -3600.0 * (t >= SET_AT_S),
-    "gains 5 minutes": lambda t: 300.0 * t / (N_MESSAGES * INTERVAL_S),
-    "loses 5 minutes": lambda t: -300.0 * t / (N_MESSAGES * INTERVAL_S),
+    "gains 5 minutes": lambda t: 300.0 * t / LIFE_S,
+    "loses 5 minutes": lambda t: -300.0 * t / LIFE_S,
     "1970": lambda _: 10.0 - TRUE_START_S,
     "1970 until it is set": lambda t: (10.0 - TRUE_START_S) * (t < SET_AT_S),
     "a leap second": lambda t: -1.0 * (t >= SET_AT_S),
@@ -74,12 +73,12 @@ class Tally:
         self.worst_error_s = max(self.worst_error_s, abs(found - true))
 
 
-def run(n: int, seed: int = 0) -> dict[str, int | float]:
-    """The life of a scheduler by each clock, told in order and in `n` other orders. `states` is how many final states
+def run(n: int, seed: int = 0, interval_s: float = 60.0) -> dict[str, int | float]:
+    """The hour of a scheduler by each clock, told in order and in `n` other orders. `states` is how many final states
     a clock made at most, errors are those of times and durations."""
     tally, random = Tally(), Random(seed)
     for name, ahead in CLOCKS.items():
-        made = asyncio.run(_life(ahead))
+        made = asyncio.run(_life(ahead, interval_s))
         tally.messages += len(made)
         states = {_told(made, ahead, tally, in_order=True)}
         for _ in range(n):
@@ -97,8 +96,8 @@ def run(n: int, seed: int = 0) -> dict[str, int | float]:
     }
 
 
-async def _life(ahead: Callable[[float], float]) -> list[Made]:
-    """What the plugin makes in an hour of a scheduler that has this clock."""
+async def _life(ahead: Callable[[float], float], interval_s: float) -> list[Made]:
+    """What the plugin makes of a scheduler that has this clock."""
     at_s, inbox, made = 0.0, Inbox(), list[Made]()
 
     def shown(then_s: float) -> float:
@@ -111,7 +110,7 @@ async def _life(ahead: Callable[[float], float]) -> list[Made]:
         scheduler.total_nthreads_history[:] = [(shown(-BEFORE_S), 4)]
         watch = Watch(
             scheduler,
-            settings(interval_s=INTERVAL_S),
+            settings(interval_s=interval_s),
             inbox,
             now=lambda: shown(at_s),
             monotonic=lambda: 1e6 + at_s,
@@ -119,13 +118,13 @@ async def _life(ahead: Callable[[float], float]) -> list[Made]:
         )
         watch.start()
         made.append(await _next(inbox, at_s))
-        for number in range(1, N_MESSAGES):
-            at_s = number * INTERVAL_S
+        while at_s + interval_s < LIFE_S:
+            at_s += interval_s
             if at_s >= IDLE_AT_S:
                 scheduler.idle_since = shown(IDLE_AT_S)
             watch.poll()
             made.append(await _next(inbox, at_s))
-        at_s += INTERVAL_S
+        at_s = LIFE_S
         watch.teardown()
         made.append(await _next(inbox, at_s))
     return made

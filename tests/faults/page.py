@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.faults.row import Figure, Row, text
+from tests.faults.row import Figure, Row, count, text
 
 
 def fill(page: Path, rows: Sequence[Row]) -> None:
@@ -33,7 +33,8 @@ def _rows(rows: Iterable[Row]) -> Iterable[str]:
     for row in rows:
         held = "yes" if row.held else "**no**"
         figures = text({name.replace("_", " "): value for name, value in row.figures.items()})
-        yield f"| {row.id} | {row.what} | {row.tried:,} | {row.lost:,} | {row.doubled:,} | {held} | {figures} |"
+        counts = " | ".join(map(count, (row.tried, row.lost, row.doubled)))
+        yield f"| {row.id} | {row.what} | {counts} | {held} | {figures} |"
 
 
 def _peers(rows: Iterable[Row]) -> Iterable[str]:
@@ -43,9 +44,9 @@ def _peers(rows: Iterable[Row]) -> Iterable[str]:
     yield "| row | fault | events | daskscope | " + " | ".join(f"{name} {versions[name]}" for name in names) + " |"
     yield "| --- " * (4 + len(names)) + "|"
     for row in beside:
-        ours = _told(row.lost + _reported(row), row.doubled)
+        ours = _told((row.lost or 0) + _reported(row), row.doubled or 0)
         theirs = " | ".join(_beside(row.peers.get(name, {})) for name in names)
-        yield f"| {row.id} | {row.what} | {row.tried:,} | {ours} | {theirs} |"
+        yield f"| {row.id} | {row.what} | {count(row.tried)} | {ours} | {theirs} |"
 
 
 def _reported(row: Row) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from multiprocessing.connection import Connection
@@ -13,6 +14,7 @@ from typing import Any
 from daskscope_lambdas.env import Env
 from daskscope_lambdas.handlers import reading
 from daskscope_query.lake import MovedError
+from tests.faults.sealing import DOOMED
 from tests.faults.telemetry import ACCOUNT
 
 Seen = dict[str, int]
@@ -29,7 +31,7 @@ class Reads:
 
 
 def look(first: date, last: date, clusters: list[str]) -> Seen:
-    """Rows of single clusters, and what stands in the roll-ups of all."""
+    """Rows of single clusters, also of the deleted one, and what stands in the roll-ups of all."""
     ask, days = reading.asker().ask, (first, last)
     counts = {"samples": 0, "events": 0}
     for cluster in clusters:
@@ -37,17 +39,18 @@ def look(first: date, last: date, clusters: list[str]) -> Seen:
         counts["events"] += ask("events", ACCOUNT, days, cluster=cluster, limit=1 << 40, offset=0).rows.num_rows
     kinds = ask("exceptions_by_kind", ACCOUNT, days, limit=1 << 40, offset=0).records()
     prefixes = ask("prefixes", ACCOUNT, days, limit=1 << 40, offset=0).records()
+    gone = ask("events", ACCOUNT, days, cluster=DOOMED, limit=1 << 40, offset=0).rows.num_rows
     raised, tasks = sum(row["count"] for row in kinds), sum(row["n_tasks"] for row in prefixes)
-    return counts | {"exceptions": raised, "tasks": tasks}
+    return counts | {"exceptions": raised, "tasks": tasks, "deleted": gone}
 
 
 class Reader:
     """Asks from entering to leaving."""
 
-    def __init__(self, env: Env, first: date, last: date, clusters: list[str]) -> None:
+    def __init__(self, env: Env, environ: Mapping[str, str], first: date, last: date, clusters: list[str]) -> None:
         context = multiprocessing.get_context("forkserver")
         self._talk, theirs = context.Pipe()
-        self._process = context.Process(target=_read, args=(theirs, env, first, last, clusters), daemon=True)
+        self._process = context.Process(target=_read, args=(theirs, env, environ, first, last, clusters), daemon=True)
         self.reads = Reads(0, [], 0)
 
     def __enter__(self) -> Reader:
@@ -72,14 +75,14 @@ class Reader:
         return self._talk.recv()
 
 
-def _read(talk: Connection, env: Env, first: date, last: date, clusters: list[str]) -> None:
-    os.environ |= env.variables()
+def _read(talk: Connection, env: Env, environ: Mapping[str, str], first: date, last: date, clusters: list[str]) -> None:
+    os.environ |= env.variables() | dict(environ)
     seen = list[Seen]()
     moved = 0
     while True:
         word = talk.recv() if talk.poll() else ""
         if word == "end":
-            talk.send(Reads(len(seen), [each for each in seen if each != seen[0]], moved))
+            talk.send(Reads(len(seen), [each for each in seen if each != seen[0] or each["deleted"]], moved))
             return
         if word:
             talk.send("")

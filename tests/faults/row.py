@@ -16,8 +16,9 @@ class Row:
     id: str
     what: str
     tried: int
-    lost: int
-    doubled: int
+    lost: int | None
+    doubled: int | None
+    """None where the row is not about that."""
     held: bool
     """All of what the row promises, its figures included; never what a clock on the wall says."""
     figures: Mapping[str, Figure] = field(default_factory=dict[str, Figure])
@@ -30,6 +31,10 @@ class Row:
 
 def from_json(fields: Mapping[str, Any]) -> Row:
     return Row(**fields)
+
+
+def count(n: int | None) -> str:
+    return "-" if n is None else f"{n:,}"
 
 
 def text(figures: Mapping[str, Figure]) -> str:

@@ -62,7 +62,7 @@ class _Cluster:
     told: bool = False
 
 
-@dataclass(slots=True)
+@dataclass
 class Simulation:
     world: LocalAdapters
     clock: FakeClock
@@ -122,9 +122,11 @@ class Simulation:
     def _life(self, start: float, downs: list[tuple[float, float]], pace_s: float) -> Iterator[tuple[float, Kind]]:
         """When messages come, and after which of them the cluster falls silent for a while or, at the end, for good."""
         made = came = start + self.random.uniform(0, pace_s)
+        # The sender that is back sends all it has kept, one after another.
+        backs = [(began, end, end + self.random.uniform(0, BACK_OFF_S)) for began, end in downs]
         silent_at = made + self.random.expovariate(1 / (2 * HOUR_S))
         while made < start + self.length_s:
-            came = max(came + 0.5, _up(made + self.random.uniform(0, LATE * pace_s), downs, self.random))
+            came = max(came + 0.5, _up(made + self.random.uniform(0, LATE * pace_s), backs))
             yield came, "message"
             if made > silent_at:
                 yield came, "silent"
@@ -191,9 +193,6 @@ class _Watched(Failing):
         return done
 
 
-def _up(at: float, downs: list[tuple[float, float]], random: Random) -> float:
+def _up(at: float, backs: list[tuple[float, float, float]]) -> float:
     """When a message gets through that would come at `at`."""
-    for began, end in downs:
-        if began <= at < end:
-            return end + random.uniform(0, BACK_OFF_S)
-    return at
+    return next((back for began, end, back in backs if began <= at < end), at)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import TypeVar
 
 from daskscope_lambdas.embedded.schedule import sqs_event
-from daskscope_lambdas.env import Env, LocalEnv
+from daskscope_lambdas.env import AwsEnv, LocalEnv
 from daskscope_lambdas.handlers import write
 from daskscope_lambdas.ports import Delivery
 from daskscope_lambdas.testing import FakeClock
@@ -40,9 +40,9 @@ def drain(env: LocalEnv, now: float, limit: int, seed: int, at: int, after_bytes
     return Dying(at)(work)
 
 
-def deliver(env: Env, part: Sequence[Delivery], at: int) -> tuple[int, set[str]]:
+def deliver(env: AwsEnv, environ: Mapping[str, str], part: Sequence[Delivery], at: int) -> tuple[int, set[str]]:
     """What AWS does with a batch: the function alone. Dies at step `at`; the steps it took, and what failed."""
-    os.environ |= env.variables()
+    os.environ |= env.variables() | dict(environ)
     failed = set[str]()
     steps = Dying(at)(lambda: failed.update(failures(part)))
     return steps, failed

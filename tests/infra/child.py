@@ -29,7 +29,7 @@ _IN_TRANSACTIONS = {
 def asked(operation: str, params: dict[str, Any]) -> Iterator[Asked]:
     """What IAM is asked about a request. Raises ValueError for one that nobody has thought of."""
     match operation:
-        case "GetItem" | "PutItem" | "UpdateItem":
+        case "GetItem" | "PutItem" | "UpdateItem" | "DeleteItem":
             yield operation, params["TableName"], "", (_key(params),)
         case "BatchGetItem":
             for table, wanted in params["RequestItems"].items():

@@ -125,16 +125,27 @@ def test_sweep_sees_clusters_and_nothing_else(template: Template) -> None:
     assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"living"}
 
 
-def test_compact_deletes_nothing_that_is_sealed(template: Template) -> None:
+def test_compact_alone_may_take_away_and_reads_neither_code_nor_keys(template: Template) -> None:
     may = template.allowed("compact")
     assert _actions(may) == {
-        "dynamodb": {"GetItem", "PutItem", "UpdateItem"},
+        "dynamodb": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "Query"},
         "s3": {"GetObject", "PutObject", "DeleteObject", "ListBucket"},
+        "ssm": {"DeleteParameter"},
     }
-    assert may["s3:GetObject"] == _under(template, "open", "sealed", "seals")
-    assert may["s3:PutObject"] == _under(template, "open", "sealed", "rollups", "seals", "late")
-    assert may["s3:DeleteObject"] == _under(template, "open")
-    assert {key for action, on in may.items() if action.startswith("dynamodb:") for key in on} == {"items seals"}
+    made = ("open", "sealed", "rollups", "seals", "unused")
+    assert may["s3:GetObject"] == _under(template, *made)
+    assert may["s3:PutObject"] == _under(template, *made, "late")
+    assert may["s3:DeleteObject"] == _under(template, *made, "code", "dead")
+    assert may["dynamodb:GetItem"] == {"items seals", "items policy/*", "items cluster/*"}
+    assert may["dynamodb:PutItem"] == {"items seals", "items cluster/*"}
+    assert may["dynamodb:UpdateItem"] == {"items seals", "items deletion/*"}
+    gone = {f"items {key}/*" for key in ("deletion", "policy", "number", "account", "token")}
+    assert may["dynamodb:DeleteItem"] == gone, "a cluster's row is replaced: that it was deleted is never forgotten"
+    assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"listing"}
+    for function in template.functions():
+        if function != "compact":
+            taking = {"s3:DeleteObject", "dynamodb:DeleteItem", "ssm:DeleteParameter"}
+            assert not taking & template.allowed(function).keys(), function
 
 
 def _allowed(template: Template, function: str, action: str) -> list[Statement]:
@@ -168,7 +179,9 @@ def test_the_key_is_lent_for_what_a_function_may_touch_and_no_more(chosen: Templ
                     # The CDK's own word for whoever receives from a queue.
                     assert (function, statement.actions) == ("write", ["kms:Decrypt"])
                     through.add("sqs")
-        assert through == _actions(chosen.allowed(function)).keys()
+        may = _actions(chosen.allowed(function))
+        # Who only deletes keys reads and writes none.
+        assert through == {each for each, actions in may.items() if actions != {"DeleteParameter"}}
 
 
 def test_the_log_service_may_use_the_key_for_logs_of_this_account_alone(chosen: Template) -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from botocore.exceptions import ClientError
 from daskscope import wire
 from daskscope.testing import message
 from daskscope_lambdas.env import AwsEnv
+from daskscope_lambdas.ports import Deletion, TokenRow
 from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import connect
 from daskscope_query import layout
@@ -153,10 +155,17 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     assert house.call("sweep", {}) == [{"living": 1, "idle": 0, "lost": 1}]
 
     _make_old_and_many(house)
+    gone = _ask_to_delete(house, env)
     house.call("compact", {}, {})
     kept = house.objects()
-    assert {key.split("/")[0] for key in kept} == {"code", "dead", "open", "sealed", "seals", "rollups"}
+    assert {key.split("/")[0] for key in kept} == {"code", "dead", "open", "sealed", "seals", "rollups", "unused"}
     assert [key for key in kept if "/gathered-1-" in key]
+    assert not [key for key in kept if key in gone or "account=globex" in key]
+    with closing(connect(env)) as world:
+        assert world.deletions.pending() == []
+        assert list(world.tokens.list("globex")) == []
+        # One that is not done yet, so that the pages have something to leave out.
+        world.deletions.ask(Deletion(account="acme", cluster="9" * 32, asked_at=world.clock.now(), by="test"))
 
     asked = ("/api/v1/acme/clusters", "/api/v1/acme/clusters/2", "/api/v1/acme/clusters/2/computations")
     answers = house.call("api", *(_request("GET", path, headers) for path in asked))
@@ -188,6 +197,8 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
         ("sweep", "BatchGetItem", "", ("cluster/1", "token/1")),
         ("sweep", "Query", "listing", ()),
         ("compact", "UpdateItem", "", ("cluster/1",)),
+        ("compact", "DeleteItem", "", ("cluster/1",)),
+        ("api", "DeleteItem", "", ("deletion/acme/1",)),
         ("compact", "Scan", "", ()),
     ],
 )
@@ -230,12 +241,43 @@ def _make_old_and_many(house: House) -> None:
         s3.put_object(Bucket=bucket, Key=key.replace(f"{today}", f"{today - timedelta(3)}"), Body=body)
 
 
+def _ask_to_delete(house: House, env: AwsEnv) -> list[str]:
+    """A cluster and an account, so long ago that all that is to be done of it is due. Returns keys of what is to go."""
+    long_ago = time.time() - 30 * 86_400
+    old = layout.day_of(long_ago - 86_400)
+    keys = [
+        layout.sealed_key("samples", "globex", old, 0),
+        layout.rollup_key("clusters_daily", "globex", old, 0),
+        layout.code_key("globex", "ab" * 16),
+        layout.code_key("acme", "cd" * 16),
+        layout.unused_key("acme", old),
+        layout.dead_key("globex", "1" * 32, "letter", "message"),
+    ]
+    for key in keys:
+        body = json.dumps(["cd" * 16]).encode() if key.startswith("unused/") else b"{}"
+        house.client("s3").put_object(Bucket=env.bucket, Key=key, Body=body)
+    with closing(connect(env)) as world:
+        world.clusters.enrol("globex", "1" * 32, long_ago, long_ago)
+        token = TokenRow(
+            key_id="globex", secret_sha256="0" * 64, account="globex", scopes=frozenset({"read"}), name="old",
+            created_at=long_ago,
+        )  # fmt: skip
+        world.tokens.add(token)
+        world.policies.set_retention("globex", {"logs": 7})
+        world.policies.set_retention("acme", {"logs": 7})
+        world.vault.seal("globex", {"x": b"x"})
+        world.deletions.ask(Deletion(account="acme", cluster="0" * 32, asked_at=long_ago, by="test"))
+        world.deletions.ask(Deletion(account="globex", cluster=None, asked_at=long_ago, by="test"))
+    return keys
+
+
 @pytest.mark.parametrize(
     ("function", "service", "operation", "arguments"),
     [
         ("api", "s3", "put_object", {"Bucket": "Bucket", "Key": "open/x", "Body": b""}),
         ("api", "ssm", "put_parameter", {"Name": "Keys", "Value": "x", "Type": "SecureString"}),
-        ("compact", "s3", "delete_object", {"Bucket": "Bucket", "Key": "sealed/x"}),
+        ("compact", "s3", "delete_object", {"Bucket": "Bucket", "Key": "late/x"}),
+        ("compact", "ssm", "get_parameter", {"Name": "Keys"}),
         ("compact", "s3", "get_object", {"Bucket": "Bucket", "Key": "code/x"}),
         ("ingest", "s3", "get_object", {"Bucket": "Bucket", "Key": "code/x"}),
         ("ingest", "sqs", "receive_message", {"QueueUrl": "QueueUrl"}),

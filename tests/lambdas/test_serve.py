@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
 from daskscope import wire
 from daskscope.compression import SAMPLED, Encoding, compress
@@ -15,6 +16,7 @@ from daskscope.outcome import Outcome
 from daskscope.sender import Sender
 from daskscope.testing import exception, message
 from daskscope.transport import Http
+from daskscope_lambdas.admin_command import admin
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import connect
@@ -54,6 +56,27 @@ def test_from_post_to_page(server: Serving):
     assert (page.status_code, "demo" in page.text) == (200, True), "the live row shows at once"
     until(lambda: server.api(f"local/clusters/{reply['id']}/exceptions")["items"])
     assert "no such column" in server.http.get("/" + reply["url"]).text
+
+
+def test_what_cannot_be_kept_is_put_aside_and_sent_back_while_the_server_runs(server: Serving):
+    def admin_says(*arguments: str) -> str:
+        done = CliRunner().invoke(admin, [*arguments, "--data", str(server.data)])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    world = connect(LocalEnv(data=str(server.data)))
+    try:
+        world.queue.send("poison")
+        until(lambda: [*world.objects.list("dead/unread/")])
+        (first,) = world.objects.list("dead/unread/")
+        (letter,) = json.loads(admin_says("dead-letters", "--json"))
+        assert "no envelope" in letter["reason"]
+        assert admin_says("replay", "--id", letter["id"]) == "1 sent back into the queue, 0 left.\n"
+        until(lambda: [*world.objects.list("dead/unread/")] not in ([], [first]))
+        (again,) = json.loads(admin_says("dead-letters", "--json"))
+        assert again | {"died": ""} == letter | {"died": ""}
+    finally:
+        world.close()
 
 
 def test_a_plugin_sends_after_the_sample_once_the_server_said_that_it_takes_it(server: Serving):
@@ -112,18 +135,20 @@ def test_this_machines_own_names_are_good(server: Serving, host: str):
     assert server.http.get("/healthz", headers={"Host": host}).status_code == 200
 
 
-def test_spooled_messages_are_taken_in_and_bad_ones_set_aside(server: Serving):
-    spool = server.shared / "spool"
+@pytest.mark.parametrize("place", ["of the user", "of the data"])
+def test_spooled_messages_are_taken_in_and_bad_ones_set_aside(server: Serving, place: str):
+    spool = (server.shared if place == "of the user" else server.data) / "spool"
     spool.mkdir(exist_ok=True)
-    body, encoding = compress(wire.encode(message(cluster="5" * 32)))
+    cluster = ("5" if place == "of the user" else "6") * 32
+    body, encoding = compress(wire.encode(message(cluster=cluster)))
     (spool / "broken.gz.msg").write_bytes(b"no gzip")
     suffix = {"zstd": "zst", "gzip": "gz"}[encoding]
     (spool / "draft").write_bytes(body)
     (spool / "draft").rename(spool / f"good.{suffix}.msg")
     until(lambda: not list(spool.glob("*.msg")))
     assert [path.name for path in spool.iterdir()] == ["broken.gz.bad"]
-    assert server.api(f"local/clusters/{'5' * 32}")["name"] == "demo"
-    assert server.log.count("broken.gz.msg is not usable") == 1
+    assert server.api(f"local/clusters/{cluster}")["name"] == "demo"
+    assert server.log.count(f"{spool}/broken.gz.msg is not usable") == 1
 
 
 def test_a_process_that_dies_is_replaced(server: Serving):

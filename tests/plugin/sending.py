@@ -60,9 +60,12 @@ def seqs(bench: Bench) -> list[int]:
     return [wire.decode(body).seq for body in bench.inbox.bodies]
 
 
-def started(answer: Callable[[str], Outcome], on_reply: Callable[[wire.Reply], None] = lambda _: None
-            ) -> tuple[Sender, Inbox]:  # fmt: skip
+def started(
+    answer: Callable[[str], Outcome],
+    on_reply: Callable[[wire.Reply], None] = lambda _: None,
+    shelf: Shelf | None = None,
+) -> tuple[Sender, Inbox]:
     inbox = Inbox(answer)
-    sender = Sender(inbox, on_reply)
+    sender = Sender(inbox, on_reply, shelf=shelf)
     sender.start()
     return sender, inbox

@@ -63,7 +63,7 @@ async def test_all_that_a_teardown_waits_for_is_within_five_seconds(
             watching.start()
             watching.poll()
             assert asked.wait(20)
-            watching.sender._n_failures = int(failed_before)
+            watching.sender._pace.n_failures = int(failed_before)
             with monkeypatch.context() as patch:
                 waits = Waits(patch)
                 watching.teardown()
@@ -142,7 +142,7 @@ dask.config.set({"daskscope.server": server})
 async def main():
     async with Scheduler(dashboard=False, dashboard_address="127.0.0.1:0", port=0, host="127.0.0.1") as scheduler:
         watch = install(scheduler, settings.load())
-        while not (watch.sender._parcels or watch.sender.n_failed_tries):
+        while not (watch.sender._buffer or watch.sender.n_failed_tries):
             await asyncio.sleep(0.01)
     print("under way" if watch.sender._thread.is_alive() else "over", watch.sender.lost["closing"])
 

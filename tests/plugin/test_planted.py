@@ -89,6 +89,7 @@ HANDED_OVER = {
     ("control", "self._end"),
     ("control", "self._look_now"),
     ("scheduler_plugin", "self._leave"),
+    ("courier", "self._run"),
     ("sender", "lambda _: self._shown.pop(id(message), None)"),
     ("sender", "self._run"),
     ("watch", "self._rescue"),

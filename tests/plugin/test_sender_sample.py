@@ -176,3 +176,18 @@ def test_where_the_server_itself_is_away_for_long_nothing_but_the_encoding_chang
     assert seqs(bench) == [0, 1]
     assert bench.sender.n_failed_tries == 20
     assert seen.encodings == ["zstd", *[SAMPLED[0]] * SAMPLED_TRIES, *["zstd"] * (21 - SAMPLED_TRIES)]
+
+
+def test_one_that_cannot_be_made_plain_any_more_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, _ = negotiating(TAKES, AGAIN, TAKES_NONE)
+    report(bench, 0)
+    report(bench, 1, 2)
+    bench.step()  # 1 is kept, and the server takes the sample no more
+    with monkeypatch.context() as broken:
+        broken.setattr("daskscope.parcel.decompress", lambda *_: 1 // 0)
+        bench.clock.now_s += 60.0
+        bench.step()
+    report(bench, 3)
+    bench.finish()
+    assert bench.sender.lost == {"failed": 1}
+    assert seqs(bench) == [0, 1, 3]

@@ -17,7 +17,8 @@ from daskscope import testing, wire
 from daskscope.compression import SAMPLED, decompress
 from daskscope.message_file import owner_of
 from daskscope.parcel import Parcel, Shelf, repacked
-from daskscope.shelf import MAX_BAD, MAX_UNUSABLE, SCAN_S, WriteAhead, place_of
+from daskscope.shelf import MAX_BAD, MAX_UNUSABLE, WriteAhead, place_of
+from daskscope.waiting import SCAN_S
 from tests.plugin.rig import Clock
 
 HERE, THERE = "a" * 32, "b" * 32
@@ -178,6 +179,15 @@ def test_a_full_spool_takes_no_more_and_says_so_once_a_minute(tmp_path: Path, ca
     assert shelf.keep(parcel(6)), "what goes makes room"
 
 
+def test_a_message_that_grew_beyond_the_room_is_in_memory_alone(tmp_path: Path) -> None:
+    small = parcel()
+    shelf = shelf_in(tmp_path, max_bytes=len(small.body) + 10)
+    assert shelf.keep(small)
+    assert not shelf.keep(parcel(events=[testing.event(topic=os.urandom(300).hex())]))
+    assert files(tmp_path) == [], "what lay there would be sent in its place"
+    assert shelf.keep(small)
+
+
 def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> int:
         raise OSError(errno.EROFS, "Read-only file system")
@@ -304,21 +314,20 @@ def test_of_bad_files_so_many_are_kept_and_no_more(tmp_path: Path, monkeypatch: 
 
 
 def test_a_long_queue_is_not_listed_for_each_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_KNOWN", 50)
+    monkeypatch.setattr("daskscope.waiting.MAX_KNOWN", 50)
     left = left_behind(tmp_path, *range(200))
     shelf, n_looks = shelf_in(tmp_path), 0
     assert shelf.keep(parcel())
-    really = shelf._files
+    really = shelf._waiting._files
 
     def counting() -> Any:
         nonlocal n_looks
         n_looks += 1
         return really()
 
-    monkeypatch.setattr(shelf, "_files", counting)
+    monkeypatch.setattr(shelf._waiting, "_files", counting)
     assert given(shelf) == [each.name for each in left]
     assert n_looks == 2 * 5
-    assert max(map(len, (shelf._waiting, shelf._unreadable))) == 0
     for _ in range(100):
         assert shelf.next() is None
     assert n_looks == 2 * 5, "and not again before a minute is over"

@@ -40,6 +40,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(members, "MAX_KEPT", 20)
     monkeypatch.setattr(spans, "SETTLED_KEPT", 20)
     monkeypatch.setattr(buffer, "MAX_MESSAGES", 20)
+    monkeypatch.setattr(buffer, "MAX_BYTES", 50_000)
     monkeypatch.setattr(scrubber, "MAX_CLEAN", 200)
     monkeypatch.setattr(words, "MAX_WORDS", 200)
     monkeypatch.setattr(names, "MAX_KNOWN", 200)

@@ -277,7 +277,7 @@ async def test_the_server_s_wish_for_the_identity_is_heeded(cluster: Cluster) ->
     for _ in range(3):
         watching.poll()
         await inbox.next()
-        await until(lambda: not watching.sender._parcels)
+        await until(lambda: not watching.sender._buffer)
     identities = [wire.decode(body).identity is not None for body in inbox.bodies]
     assert identities == [True, False, True, False]
 

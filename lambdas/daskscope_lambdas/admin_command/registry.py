@@ -24,7 +24,7 @@ ACCOUNTS = {"local": "local", "aws": "main"}
 def on_registry(command: Callable[..., None]) -> Callable[..., None]:
     """Opens the registry that the options name for `command(world, account, ...)`; tells its errors in a sentence."""
 
-    @click.option("--account", help="Whose tokens.  [default: main in AWS, else local]")
+    @click.option("--account", help="Which account.  [default: main in AWS, else local]")
     @functools.wraps(command)
     def run(world: Adapters, of: env.Env, account: str | None, **options: Any) -> None:
         from daskscope_query.layout import checked_account

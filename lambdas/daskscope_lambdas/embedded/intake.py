@@ -72,7 +72,7 @@ class Intake:
             pass  # another server was faster
         except OSError as error:
             self._stuck.add(name)
-            self._tell(name, "stays where it is for now: %s", error)
+            self._tell(name, "stays where it is for now: %s", error.strerror or error)
 
     def _take(self, path: Path) -> bool:
         """False if the server is in trouble, not the message. Raises OSError."""
@@ -94,7 +94,7 @@ class Intake:
             path.unlink(missing_ok=True)
         except OSError as error:
             self._taken.add(path.name)
-            self._tell(path.name, "was taken in and cannot be removed: %s", error)
+            self._tell(path.name, "was taken in and cannot be removed: %s", error.strerror or error)
 
     def _put_away(self, path: Path, reason: str) -> None:
         """Raises OSError."""

@@ -83,7 +83,10 @@ class CodeKeeper:
     def _knows(self, account: str, code_hash: str) -> bool:
         with self._lock:
             kept_at = self._known.get((account, code_hash))
-            return kept_at is not None and self._monotonic() - kept_at < REMEMBERED_S
+            if kept_at is None or self._monotonic() - kept_at >= REMEMBERED_S:
+                return False
+            self._known.move_to_end((account, code_hash))
+            return True
 
     def _remember(self, account: str, code_hash: str) -> None:
         with self._lock:

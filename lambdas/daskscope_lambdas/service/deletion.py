@@ -98,7 +98,10 @@ class Deleter:
 
     def _sweep(self, account: str, deletions: list[Deletion], boundary: date | None) -> None:
         if boundary is None:
-            return
+            if next(self._open_files(), None):
+                return
+            # Nothing was ever kept here: all days that are over hold nothing.
+            boundary = layout.day_of(self._world.clock.now()) - timedelta(2)
         without = excluding(deletions)[account]
         # A deletion that is over its rest has all days looked through: a run that was slow may have left something.
         rested = [each for each in deletions if layout.day_of(each.asked_at) + timedelta(REST_DAYS) <= boundary]

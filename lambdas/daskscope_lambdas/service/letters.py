@@ -24,8 +24,9 @@ from daskscope_query import layout
 logger = logging.getLogger("daskscope.write")
 
 _CLUSTER = re.compile(r"[0-9a-f]{32}")
-_AT_ONCE = 16
-"""Calls of the store: one after another, a batch that nothing can be made of would outlast the function."""
+_AT_ONCE = 8
+"""Calls of the store: one after another, a batch that nothing can be made of would outlast the function. Each holds up
+to MAX_PLAIN_BYTES for a moment."""
 _MOST_SAID = 1_000
 """Characters of a reason: some repeat what they could not take."""
 
@@ -73,7 +74,9 @@ class Letters:
 
     def _put(self, unfit: Unfit) -> bool:
         sender, name = sender_of(unfit.body), letter_id(unfit.body)
-        letter = Letter(unfit.body, unfit.reason[:_MOST_SAID], self._clock.now())
+        # A lone surrogate out of a message could not be read again.
+        reason = unfit.reason[:_MOST_SAID].encode("utf-8", "replace").decode()
+        letter = Letter(unfit.body, reason, self._clock.now())
         key = layout.dead_key(sender.account, sender.cluster, name, unfit.message_id)
         try:
             with suppress(Taken):
@@ -81,7 +84,7 @@ class Letters:
         except StoreError as error:
             logger.warning("Message %s is not fit for the lake and stays in the queue: %s", unfit.message_id, error)
             return False
-        logger.error("Message %s was put aside as the dead letter %s: %s", unfit.message_id, name, letter.reason)
+        logger.warning("Message %s was put aside as the dead letter %s: %s", unfit.message_id, name, reason)
         return True
 
     def listed(self) -> Iterator[tuple[str, list[str]]]:
@@ -104,10 +107,6 @@ class Letters:
     def take_away(self, keys: Sequence[str]) -> None:
         for key in keys:
             self._objects.delete(key)
-
-    def forget(self, account: str, cluster: str | None = None) -> None:
-        """Delete an account's letters, or a cluster's (UUID). Those of unknown senders stay."""
-        self.take_away(list(self._objects.list(layout.dead_prefix(account, cluster))))
 
 
 def letter_id(body: str) -> str:

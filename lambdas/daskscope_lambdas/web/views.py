@@ -31,9 +31,7 @@ def listed(row: ClusterRow, now: float) -> dict[str, Any]:
     return {**records.cluster(row, now), "up": up_s(row, now), "cost": estimate(row)}
 
 
-def cluster(
-    row: ClusterRow, now: float, found: Everything, offset: int, complete: Mapping[str, Any]
-) -> dict[str, Any]:
+def cluster(row: ClusterRow, now: float, found: Everything, offset: int, complete: Mapping[str, Any]) -> dict[str, Any]:
     """The page of a cluster. `found` has one more of computations, exceptions and events than are shown."""
     record = records.cluster(row, now)
     dashboard = record["dashboard"] or ""

@@ -24,7 +24,7 @@ def main(name: str, row: str, short: bool) -> None:
     """How many of a row's events arrive by way of the SDK called NAME, and how many of them twice."""
     logging.disable(logging.CRITICAL)
     peer, trouble = PEERS[name], trial(row, short)
-    sink = Server(answers(200, {}))
+    sink = Server(answers(200))
     with sink.running() as url:
         proxy = Proxy(int(url.rpartition(":")[2]))
         proxy.choose = trouble.choose

@@ -38,7 +38,7 @@ def run(short: bool) -> Row:
 
 
 def _with_spool(n: int) -> tuple[set[tuple[str, int]], set[tuple[str, int]], int]:
-    """What it had written when it was killed, after `n` messages or more; what came by way of the user's next scheduler,
+    """What it had written when it was killed, after `n` messages or more; what came by the next scheduler of the user,
     and how much of it twice. No number below the last may be missing among what was written."""
     with TemporaryDirectory(prefix="faults-") as name, serving(FakeClock()) as server:
         folder, proxy = Path(name), Proxy(server.port)

@@ -13,7 +13,7 @@ from tests.faults.rig import rig, story
 from tests.faults.row import Row
 
 N, N_EVENTS = 10, 60
-ODD, ODD_BYTES = 3, 60_000
+ODD, ODD_BYTES = 3, 120_000
 """Of this message, one event is larger than any limit but the last."""
 LIMITS = (2_000, 8_000, 40_000)
 LARGE_EVENTS = 3_000

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from daskscope_lambdas.embedded.function import Function, FunctionDiedError
+from daskscope_lambdas.embedded.function import FunctionDiedError
 from daskscope_lambdas.embedded.schedule import HIDDEN_S, Schedule
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.handlers import ingest, sweep, write
@@ -17,6 +17,7 @@ from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters, connect
 from daskscope_query import layout
 from tests.faults import killed
+from tests.faults.functions import Here, functions
 from tests.faults.poster import Poster
 from tests.faults.row import Row
 from tests.faults.scratch import scratch
@@ -64,12 +65,12 @@ def batch(folder: Path, poison: str) -> tuple[int, int, int]:
         poster.send(GOOD // 2)
         world.queue.send(poison)
         poster.send(GOOD - GOOD // 2)
-        schedule = Schedule(
-            world.feed, Mortal(env), Mortal(env), ingest.handler, sweep.handler, "token", folder / "no-spool"
-        )
-        for _ in range(ROUNDS):
-            asyncio.run(schedule.drain_once())
-            clock.advance(HIDDEN_S + 1)
+        mortal = Mortal(write.handler)
+        schedule = Schedule(world.feed, mortal, mortal, ingest.handler, sweep.handler, "token", folder / "no-spool")
+        with functions(world, env):
+            for _ in range(ROUNDS):
+                asyncio.run(schedule.drain_once())
+                clock.advance(HIDDEN_S + 1)
         assert not world.feed.receive(1, 0.0)
         lost, doubled = owed(poster.kept, world.lake_root, None, layout.day_of(FakeClock().now()))
         return lost, doubled, dead_letters(world)
@@ -80,22 +81,15 @@ def dead_letters(world: LocalAdapters) -> int:
     return put_aside + sum(1 for _ in world.dead_letters.list())
 
 
-class Mortal(Function):
-    """`write`, in a process for each event, which some events end."""
-
-    def __init__(self, env: LocalEnv) -> None:
-        super().__init__("a process for each event")
-        self._env = env
+class Mortal(Here):
+    """`write`; an event that ends its process has one of its own."""
 
     async def __call__(self, event: dict[str, Any]) -> Any:
-        answer = killed.outcome(work, self._env, event)
-        if answer is None:
+        if any(record["body"] == KILLER for record in event["Records"]):
+            assert killed.outcome(end) is None
             raise FunctionDiedError("killed")
-        return answer
+        return await super().__call__(event)
 
 
-def work(env: LocalEnv, event: dict[str, Any]) -> Any:
-    os.environ |= env.variables()
-    if any(record["body"] == KILLER for record in event["Records"]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return write.handler(event, None)
+def end() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)

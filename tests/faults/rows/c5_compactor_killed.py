@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -11,82 +13,121 @@ from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import Adapters, connect
 from daskscope_query import layout
 from tests.faults import killed, sealing
-from tests.faults.reader import Reader, Reads
+from tests.faults.reader import Reader
 from tests.faults.row import Row
 from tests.faults.scratch import scratch
 from tests.faults.stores import opened
 
-CLUSTERS = [f"{n:032x}" for n in range(2)]
+KILLS = 200
 AMID_A_WRITE = 5
 LARGEST = 15_000
 """Bytes of the largest file of such a day, or so."""
 
 
+@dataclass(frozen=True, slots=True)
+class Size:
+    """`per_day`: files of each table, of which it takes 17 for one to be gathered of most of them. `together`: deaths
+    before a run may come to its end; with each the next one finds something else."""
+
+    n_days: int
+    per_day: int
+    n_clusters: int
+    together: int
+
+
+SMALL, LARGE = Size(1, 4, 1, 1), Size(2, 17, 2, 4)
+
+
 @dataclass(slots=True)
-class Deaths:
-    n: int = 0
+class Found:
+    kills: int = 0
     amid: int = 0
     runs: int = 0
+    reads: int = 0
+    odd: int = 0
+    moved: int = 0
+    left: int = 0
 
 
 def run(short: bool) -> Row:
-    kills, n_days, together = (2, 1, 1) if short else (200, 20, 4)
+    """In small on disk alone; tests/faults/test_aws_faults.py has AWS's share of it."""
+    found = Found()
+    if short:
+        on_disk(found, SMALL, seed=5)
+        return row(found, 1)
+    for seed in count():
+        on_disk(found, LARGE, seed)
+        if found.kills >= KILLS:
+            return row(found, KILLS)
+    raise AssertionError
+
+
+def on_disk(found: Found, size: Size, seed: int) -> None:
     with scratch() as folder:
         env = LocalEnv(data=str(Path(folder) / "data"))
         with opened(connect(env, FakeClock())) as world:
-            return row(env, world, kills, n_days, together)
+            days(found, Lived(env, world, {}), size, seed)
 
 
-def row(env: Env, world: Adapters, kills: int, n_days: int, together: int) -> Row:
-    """`together`: deaths before a run may come to its end; with each the next one finds something else."""
-    start = midnight()
-    first = layout.day_of(start)
-    last = sealing.fill(world, start, n_days, CLUSTERS, seed=5)
-    deaths = Deaths()
-    with Reader(env, first, last, CLUSTERS) as reader:
-        reader.begin_anew()
-        steps = [1_000] * len(sealing.HOURS)
-        random = Random(5)
-        for day in range(n_days):
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """Where it is; `environ`: what leads there beside `env`."""
+
+    env: Env
+    world: Adapters
+    environ: Mapping[str, str]
+
+
+def days(found: Found, where: Lived, size: Size, seed: int) -> None:
+    """Days that become past, one after another, until all are sealed and swept."""
+    random, start = Random(seed), midnight()
+    clusters = [f"{n:032x}" for n in range(size.n_clusters)]
+    last = sealing.fill(where.world, start, size.n_days, size.per_day, clusters, seed)
+    steps = [1_000] * len(sealing.HOURS)
+    with Reader(where.env, where.environ, layout.day_of(start), last, clusters) as reader:
+        for day in range(size.n_days):
             for kind, hour in enumerate(sealing.HOURS):
+                # An hour and more goes by, and nobody who asks takes that long.
                 reader.begin_anew()
                 now = start + day * sealing.DAY_S + hour * 3600
-                for _ in range(together if deaths.n < kills else 0):
-                    _die(env, now, random, steps[kind], deaths)
-                done: int = killed.outcome(sealing.run, env, now, killed.NEVER, 0)
+                for _ in range(size.together):
+                    die(found, where, now, random, steps[kind])
+                done: int = killed.outcome(sealing.run, where.env, where.environ, now, killed.NEVER, 0)
                 steps[kind] = max(steps[kind], done)
         reader.begin_anew()
-    assert world.seals.boundary() == last
-    left = sum(1 for _ in world.objects.list("open/"))
-    return _row(reader.reads, deaths, left, kills)
+    assert where.world.seals.boundary() == last
+    found.reads, found.odd = found.reads + reader.reads.n, found.odd + len(reader.reads.odd)
+    found.moved += reader.reads.moved
+    found.left += sum(1 for _ in where.world.objects.list("open/"))
 
 
 def midnight() -> float:
-    """The midnight that begins the first day."""
+    """That begins the first day."""
     at = FakeClock().now()
     return at - at % sealing.DAY_S
 
 
-def _die(env: Env, now: float, random: Random, steps: int, deaths: Deaths) -> None:
-    torn = random.randrange(1, LARGEST) if deaths.runs % AMID_A_WRITE == 0 else 0
+def die(found: Found, where: Lived, now: float, random: Random, steps: int) -> None:
+    on_a_disk = isinstance(where.env, LocalEnv)
+    torn = random.randrange(1, LARGEST) if on_a_disk and found.runs % AMID_A_WRITE == 0 else 0
     at = killed.NEVER if torn else random.randrange(1, steps)
-    died = killed.outcome(sealing.run, env, now, at, torn) is None
-    deaths.runs, deaths.n, deaths.amid = deaths.runs + 1, deaths.n + died, deaths.amid + (died and torn > 0)
+    died = killed.outcome(sealing.run, where.env, where.environ, now, at, torn) is None
+    found.runs, found.kills, found.amid = found.runs + 1, found.kills + died, found.amid + (died and torn > 0)
 
 
-def _row(reads: Reads, deaths: Deaths, left: int, kills: int) -> Row:
+def row(found: Found, kills: int) -> Row:
     return Row(
         id="C5",
-        what="answers while the compactor is killed at random points",
-        tried=reads.n,
-        lost=len(reads.odd),
+        what="answers while the compactor is killed at random points, with a deletion under way",
+        tried=found.reads,
+        lost=found.odd,
         doubled=0,
-        held=not reads.odd and not reads.moved and deaths.n >= kills and not left,
+        held=not found.odd and not found.moved and found.kills >= kills and not found.left,
         figures={
-            "kills": deaths.n,
-            "of them amid a file": deaths.amid,
-            "answers that changed": len(reads.odd),
-            "questions without an answer": reads.moved,
-            "open files left": left,
+            "kills": found.kills,
+            "of them amid a file": found.amid,
+            "answers that changed": found.odd,
+            "questions without an answer": found.moved,
+            "open files left": found.left,
         },
     )

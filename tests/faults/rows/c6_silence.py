@@ -27,14 +27,15 @@ def run(short: bool) -> Row:
     clock = FakeClock()
     with scratch() as folder, opened(connect(LocalEnv(data=str(Path(folder) / "data")), clock)) as world:
         found = Simulation(world, clock, Random(6), n_clusters, hours * HOUR_S).run()
+        false = found.shown_falsely + found.told_falsely + found.not_back
         in_time = max(found.shown_after_s, found.told_after_s) <= DETECTED_S
         return Row(
             id="C6",
             what="hours of clusters that are late, silent and back",
             tried=int(found.hours),
-            lost=found.shown_falsely + found.told_falsely,
+            lost=false,
             doubled=0,
-            held=not found.not_back and not found.n_missed and in_time and expired_is_refused(world, clock),
+            held=not false and not found.n_missed and in_time and expired_is_refused(world, clock),
             figures={
                 "messages": found.messages,
                 "falsely shown as lost": found.shown_falsely,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from daskscope_lambdas.env import LocalEnv
-from daskscope_lambdas.ports import Queue, QueueFeed, StoreError
+from daskscope_lambdas.ports import Buried, Queue, QueueFeed, StoreError
 from daskscope_lambdas.testing import FakeClock, race
 from daskscope_lambdas.wiring import LocalAdapters, connect
 
@@ -121,14 +121,18 @@ def test_released_is_not_gone_and_what_is_gone_stays_so(queue: Queue, feed: Queu
     assert feed.receive(10, 30.0) == []
 
 
-def test_buried_never_comes_back(queue: Queue, feed: QueueFeed, clock: FakeClock) -> None:
+def test_buried_never_comes_back_by_itself_and_is_kept_with_the_reason(
+    queue: Queue, feed: QueueFeed, adapters: LocalAdapters, clock: FakeClock
+) -> None:
     queue.send("bad")
     queue.send("good")
     bad, _ = feed.receive(10, 30.0)
     feed.bury(bad.receipt, "no envelope")
     feed.bury(bad.receipt, "again")
+    at = clock.now()
     clock.advance(30)
     assert bodies(feed) == ["good"]
+    assert [*adapters.dead_letters.list()] == [Buried(body="bad", reason="no envelope", buried_at=at)]
 
 
 def test_a_deleted_messages_receipt_does_not_fit_a_later_one(queue: Queue, feed: QueueFeed, clock: FakeClock) -> None:

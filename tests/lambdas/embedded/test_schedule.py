@@ -1,6 +1,5 @@
 import asyncio
 import base64
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from daskscope import wire
 from daskscope_lambdas.embedded.function import Function, FunctionDiedError
 from daskscope_lambdas.embedded.schedule import COMPACT_EVERY_S, HIDDEN_S, SWEEP_EVERY_S, WINDOW_S, Schedule
 from daskscope_lambdas.ports import StoreError
@@ -122,28 +120,22 @@ async def test_a_server_that_stops_leaves_its_batch_to_the_next_one(adapters: Lo
 
 
 @pytest.mark.asyncio
-async def test_what_cannot_be_read_in_the_spool_keeps_nothing_back(
-    adapters: LocalAdapters, tmp_path: Path, caplog: pytest.LogCaptureFixture
-):
-    (tmp_path / "000.zst.msg").mkdir()
-    os.mkfifo(tmp_path / "001.zst.msg")
-    (tmp_path / "002.zst.msg").write_bytes(b"busy")
-    (tmp_path / "003.zst.msg").write_bytes(b"good")
+async def test_all_spools_are_taken_in(adapters: LocalAdapters, tmp_path: Path):
     taken = list[str]()
 
     def ingest(event: Event, _context: object) -> Event:
-        assert event["headers"]["content-type"] == wire.CONTENT_TYPE
-        body = base64.b64decode(event["body"]).decode()
-        taken.append(body)
-        return {"statusCode": 500 if body == "busy" else 200, "body": "{}"}
+        taken.append(base64.b64decode(event["body"]).decode())
+        return {"statusCode": 200, "body": "{}"}
 
+    folders = [tmp_path / name for name in ("of-the-user", "of-the-data")]
+    for folder in folders:
+        folder.mkdir()
+        for n in range(120):
+            (folder / f"{n:03d}.gz.msg").write_text(f"{folder.name} {n}")
     write = FakeFunction(lambda _records: [])
-    spool = Schedule(adapters.feed, write, write, ingest, nothing_here, "token", tmp_path)
-    for _ in range(3):
-        await spool.take_spool()
-    assert taken == ["busy", "good", "busy", "busy"]
-    assert sorted(path.name for path in tmp_path.glob("*.msg")) == ["000.zst.msg", "001.zst.msg", "002.zst.msg"]
-    assert [caplog.text.count(f"00{n}.zst.msg") for n in range(3)] == [1, 1, 1]
+    await Schedule(adapters.feed, write, write, ingest, nothing_here, "token", *folders, folders[0]).take_spool()
+    assert taken == [f"{folder.name} {n}" for folder in folders for n in range(120)]
+    assert not list(tmp_path.rglob("*.msg"))
 
 
 @pytest.mark.asyncio

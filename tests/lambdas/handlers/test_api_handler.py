@@ -81,6 +81,19 @@ def test_a_cluster_by_whatever_one_has_of_it(get: Get, token: Token, full: None,
     }  # fmt: skip
 
 
+def test_what_came_of_what_a_cluster_made(get: Get, token: Token, full: None):
+    found = body(get("/api/v1/acme/clusters/1", token("read")))["completeness"]
+    assert list(found) == [
+        "sentence", "expected", "received", "waiting", "missing", "merged", "lost", "end", "clock_skew_s", "as_of",
+        "skipped",
+    ]  # fmt: skip
+    assert found["missing"] == 0
+    assert found["expected"] == found["received"] > 0
+    assert found["lost"] == {"buffer": 2}
+    assert found["end"] == {"how": None, "at": None, "proven": False}
+    assert found["as_of"] == "2026-11-21T08:00:00.000Z"
+
+
 def test_lists_of_a_cluster(get: Get, token: Token, full: None):
     reader = token("read")
     found = {name: body(get(f"/api/v1/acme/clusters/1/{name}", reader)) for name in

@@ -13,7 +13,7 @@ from daskscope import wire
 from daskscope.compression import compress
 from daskscope.testing import START_MS, event, exception, groups, identity, message
 from daskscope_lambdas.env import LocalEnv
-from daskscope_lambdas.ports import Missing, ObjectStore
+from daskscope_lambdas.ports import Missing, StoreError
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.service.deletion import Deleter
@@ -45,7 +45,6 @@ class House:
         self.data = data
         self.world = connect(LocalEnv(data=str(data)), clock)
         self.ingest = self._ingest()
-        self.batches = 0
 
     def _ingest(self) -> Ingest:
         world = self.world
@@ -78,15 +77,14 @@ class House:
     def write(self) -> None:
         """The queue into the lake."""
         while batch := self.world.feed.receive(1000, 60.0):
-            self.batches += 1
             Writer(self.world.objects, self.world.seals).write(
-                [unpack(delivery.body) for delivery in batch], f"batch-{self.batches}"
+                [unpack(delivery.body) for delivery in batch], f"batch-{batch[0].id}"
             )
             self.world.feed.delete([delivery.receipt for delivery in batch])
 
-    def run(self, objects: ObjectStore | None = None) -> None:
+    def run(self) -> None:
         """`compact` as its handler has it."""
-        world = self.world if objects is None else replace(self.world, objects=objects)
+        world = self.world
         exclusions = Exclusions(world.deletions, world.clusters)
         Compactor(world.objects, world.seals, world.clock, world.lake_root, exclusions).run()
         Deleter(world).run()
@@ -122,6 +120,44 @@ class House:
         """Texts that can still be read."""
         hashes = [key.rpartition("/")[2] for key in self.world.objects.list(layout.code_key(account, ""))]
         return set(CodeKeeper(self.world.objects, self.world.vault).read(account, hashes).values())
+
+
+class Mortal:
+    """Dies right after the n-th change of any of its stores: what comes next finds all that was done before."""
+
+    def __init__(self, n: int = 1 << 30) -> None:
+        self.left = n
+        self.n_changes = 0
+
+    def holding(self, world: LocalAdapters) -> LocalAdapters:
+        names = ("objects", "clusters", "deletions", "policies", "seals", "tokens", "vault")
+        return replace(world, **{name: _Store(self, getattr(world, name)) for name in names})
+
+    def changed(self) -> None:
+        self.left -= 1
+        self.n_changes += 1
+        if self.left == 0:
+            raise StoreError("dead")
+
+
+CHANGES = {"put_new", "delete", "forget", "forget_numbers", "ask", "swept", "done", "set_retention", "advance"}
+
+
+class _Store:
+    def __init__(self, mortal: Mortal, store: Any) -> None:
+        self._mortal, self._store = mortal, store
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+        if name not in CHANGES:
+            return method
+
+        def change(*arguments: Any) -> Any:
+            answer = method(*arguments)
+            self._mortal.changed()
+            return answer
+
+        return change
 
 
 def _all(name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -6,7 +6,7 @@ from daskscope import wire
 from daskscope.compression import MAX_MESSAGE_BYTES, SAMPLED, compress
 from daskscope.errors import BadMessage, NotFound, TooLarge, UnknownVersion
 from daskscope.testing import START_MS, event, exception, groups, identity, message, workers
-from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Clusters, Heard, StoreError
+from daskscope_lambdas.ports import Beat, Heard, StoreError
 from daskscope_lambdas.service.check import MAX_ENTRIES, MAX_ROW_BYTES
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, unpack
@@ -76,40 +76,13 @@ def test_a_cluster_of_another_account_is_not_found(ingest: Ingest, adapters: Loc
     assert len(queued(adapters)) == 1
 
 
-class BrokenRow:
-    """A registry whose `beat` fails."""
-
-    def __init__(self, inner: Clusters) -> None:
-        self._inner = inner
-
-    def beat(self, account: str, uuid: str, beat: Beat) -> Heard:
+def test_a_failing_live_row_does_not_fail_the_message(
+    ingest: Ingest, adapters: LocalAdapters, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def locked(account: str, uuid: str, beat: Beat) -> Heard:
         raise StoreError("database is locked")
 
-    def ask_close(self, account: str, uuid: str, by: str, reason: str | None, at: float) -> bool:
-        return self._inner.ask_close(account, uuid, by, reason, at)
-
-    def enrol(self, account: str, uuid: str, started_at: float, received_at: float) -> ClusterRow:
-        return self._inner.enrol(account, uuid, started_at, received_at)
-
-    def get(self, account: str, id: int) -> ClusterRow:
-        return self._inner.get(account, id)
-
-    def find(self, account: str, uuid: str) -> ClusterRow:
-        return self._inner.find(account, uuid)
-
-    def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:
-        return self._inner.page(account, since, limit, cursor)
-
-    def living(self) -> Iterator[ClusterRow]:
-        return self._inner.living()
-
-    def retire(self, row: ClusterRow) -> bool:
-        return self._inner.retire(row)
-
-
-def test_a_failing_live_row_does_not_fail_the_message(adapters: LocalAdapters, caplog: pytest.LogCaptureFixture):
-    codes = CodeKeeper(adapters.objects, adapters.vault)
-    ingest = Ingest(adapters.queue, BrokenRow(adapters.clusters), codes, adapters.clock)
+    monkeypatch.setattr(adapters.clusters, "beat", locked)
     assert post(ingest, message(seq=0)).wish == ["identity"]
     assert len(queued(adapters)) == 1
     assert "was not updated" in caplog.text

@@ -1,14 +1,12 @@
 """What a message says of its clock, its start and its parts, and what the row and the queue have of that."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from daskscope import wire
 from daskscope.compression import compress
 from daskscope.errors import Deleted
 from daskscope.testing import START_MS, boot_at, identity, message
-from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Clusters, Gone, Heard, Missing
+from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, unpack
 from daskscope_lambdas.service.ingest import Ingest
@@ -140,46 +138,12 @@ def test_the_start_of_format_1_is_that_of_its_identity_or_when_it_was_made(inges
     assert adapters.clusters.get("acme", 2).started_at == START + 30
 
 
-class DeletedRow:
-    """A registry in which somebody deleted the cluster: before it is enrolled, or right after."""
-
-    def __init__(self, inner: Clusters, enrols: bool) -> None:
-        self._inner, self._enrols = inner, enrols
-
-    def enrol(self, account: str, uuid: str, started_at: float, received_at: float) -> ClusterRow:
-        if not self._enrols:
-            raise Gone(uuid)
-        return self._inner.enrol(account, uuid, started_at, received_at)
-
-    def beat(self, account: str, uuid: str, beat: Beat) -> Heard:
-        raise Gone(uuid)
-
-    def forget(self, account: str, uuid: str, at: float) -> None:
-        raise Missing(uuid)
-
-    def ask_close(self, account: str, uuid: str, by: str, reason: str | None, at: float) -> bool:
-        raise Missing(uuid)
-
-    def get(self, account: str, id: int) -> ClusterRow:
-        raise Missing(str(id))
-
-    def find(self, account: str, uuid: str) -> ClusterRow:
-        raise Missing(uuid)
-
-    def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:
-        return ClusterPage([], None)
-
-    def living(self) -> Iterator[ClusterRow]:
-        return iter(())
-
-    def retire(self, row: ClusterRow) -> bool:
-        return False
-
-
-@pytest.mark.parametrize("enrols", [False, True])
-def test_a_message_of_a_deleted_cluster_is_told_so(adapters: LocalAdapters, enrols: bool):
-    codes = CodeKeeper(adapters.objects, adapters.vault)
-    ingest = Ingest(adapters.queue, DeletedRow(adapters.clusters, enrols), codes, adapters.clock)
-    for _ in range(2):
+def test_a_message_of_a_deleted_cluster_is_told_so(ingest: Ingest, adapters: LocalAdapters, clock: FakeClock):
+    """By the process that knew it, and by one that never saw it."""
+    post(ingest, message())
+    adapters.clusters.forget("acme", message().cluster, clock.now())
+    fresh = Ingest(adapters.queue, adapters.clusters, CodeKeeper(adapters.objects, adapters.vault), clock)
+    for process in (ingest, ingest, fresh, fresh):
         with pytest.raises(Deleted, match="was deleted"):
-            post(ingest, message())
+            post(process, message(seq=1))
+    assert post(fresh, message(cluster="1" * 32)).id == 2, "all others go on"

@@ -139,6 +139,14 @@ def test_both_places_are_seen_as_one(letters: Letters) -> None:
     )  # fmt: skip
 
 
+def test_a_reason_may_repeat_whatever_a_message_held(letters: Letters) -> None:
+    letters.put([Unfit("1", "a", "no column takes \ud800" + "x" * 5_000)])
+    (found,) = dead(letters, GivenUp(Queue()))
+    assert found.reason is not None
+    assert found.reason.startswith("no column takes ?x")
+    assert len(found.reason) == 1_000
+
+
 def test_only_those_that_were_asked_for_are_sent(letters: Letters) -> None:
     letters.put([Unfit("1", "a", ""), Unfit("2", "b", "")])
     queue = Queue()
@@ -159,18 +167,6 @@ def test_what_is_no_letter_keeps_no_other_back(rig: LakeRig, letters: Letters) -
     assert (told.sent, told.left, queue.bodies) == (1, 2, ["a"])
     assert [problem.partition(":")[0] for problem in told.problems] == sorted(["0000", letter_id("ä")])
     assert len(rig.listed("dead/")) == 2
-
-
-def test_letters_of_an_account_or_a_cluster_can_be_forgotten(rig: LakeRig, letters: Letters) -> None:
-    bodies = [
-        pack(envelope(account, cluster=cluster)) for account in ("acme", "acme-2") for cluster in (CLUSTER, OTHER)
-    ]
-    letters.put([Unfit("1", body, "") for body in [*bodies, "poison"]])
-    letters.forget("acme", OTHER)
-    left = {letter_id(body) for body in (bodies[0], *bodies[2:], "poison")}
-    assert set(ids(letters)) == left
-    letters.forget("acme")
-    assert set(ids(letters)) == left - {letter_id(bodies[0])}
 
 
 @pytest.mark.parametrize("at", [1e300, -1e15])

@@ -13,6 +13,7 @@ CLUSTER: dict[str, Any] = {
     "memory": 1 << 30, "tasks": {"waiting": 3, "memory": 4},
     "answers": {name: {"verdict": "x", "sentence": f"Of {name}.\x1b"}
                 for name in ("finished", "exceptions", "cost", "time", "running")},
+    "completeness": {"sentence": "Complete: 360 of 360 messages.\x1b", "expected": 360, "missing": 0},
 }  # fmt: skip
 
 
@@ -34,6 +35,7 @@ def test_five_answers_and_what_is_known(server: ApiServer) -> None:
         "What did it cost? Of cost. ",
         "What took the time? Of time. ",
         "Why is it still running? Of running. ",
+        "Complete: 360 of 360 messages. ",
         "",
         "id       12",
         "name     etl [2J",

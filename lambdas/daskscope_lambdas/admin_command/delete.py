@@ -1,0 +1,73 @@
+"""`daskscope admin delete`."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING
+
+import click
+
+from daskscope.errors import NotFound, SettingsError
+from daskscope_lambdas.admin_command.registry import on_registry, on_stores
+
+if TYPE_CHECKING:
+    from daskscope_lambdas.wiring import Adapters
+
+_WHEN = """It is in no answer from now on, whatever comes of it is refused, and there is no way back.
+Sealed days are made anew without it at the next run of `compact`; what came today and yesterday goes when these days
+are sealed. Backups of the registry by point-in-time recovery fade within 35 days."""
+
+
+@click.group()
+def delete() -> None:
+    """Delete a cluster or an account, with all that was ever kept of it."""
+
+
+@delete.command()
+@click.argument("reference", metavar="CLUSTER")
+@on_registry
+@click.option("--yes", is_flag=True, help="Do not ask whether you mean it.")
+def cluster(world: Adapters, account: str, reference: str, yes: bool) -> None:
+    """Delete the account's CLUSTER: its number, its scheduler's id or the UUID in it."""
+    from daskscope_lambdas.service.catalog import Catalog
+    from daskscope_lambdas.service.deletion import Deleter
+    from daskscope_lambdas.service.records import iso
+
+    row = Catalog(world.clusters, world.clock).find(account, reference)
+    named = f"cluster {row.id} ({row.identity.get('name') or row.uuid}, started {iso(row.started_at)})"
+    _confirm(f"{named} of account {account}", yes)
+    Deleter(world).delete_cluster(row, getpass.getuser())
+    click.echo(f"Deleted {named}.\n{_WHEN}", err=True)
+
+
+@delete.command("account")
+@click.argument("name")
+@on_stores
+@click.option("--yes", is_flag=True, help="Do not ask whether you mean it.")
+def delete_account(world: Adapters, name: str, yes: bool) -> None:
+    """Delete the account NAME: its clusters, its tokens, the key to its code, and what it wanted kept.
+
+    Stop a `daskscope serve` that has this account first: it makes tokens of its own anew when it starts.
+    """
+    from daskscope_lambdas.service.deletion import Deleter
+    from daskscope_lambdas.service.exclusions import PASS_S
+    from daskscope_query.layout import checked_account
+
+    try:
+        checked_account(name)
+    except ValueError as error:
+        raise SettingsError("NAME", name, "1 to 63 of a-z, 0-9 and '-'") from error
+    page = world.clusters.page(name, None, 1, None)
+    if not (page.rows or page.cursor or world.tokens.list(name)):
+        raise NotFound(f"There is no account {name} here: it has no clusters and no tokens.")
+    _confirm(f"account {name} with all its clusters and tokens", yes)
+    Deleter(world).delete_account(name, getpass.getuser())
+    click.echo(f"Deleted account {name}.\n{_WHEN}", err=True)
+    click.echo(
+        f"Whoever uses the name again should wait {PASS_S:.0f} s: until then what comes of it goes too.", err=True
+    )
+
+
+def _confirm(what: str, yes: bool) -> None:
+    if not yes:
+        click.confirm(f"Delete {what}, for good?", abort=True, err=True)

@@ -1,0 +1,23 @@
+"""The errors that a port may raise."""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """The root of what a port may raise."""
+
+
+class Missing(StoreError):
+    """What was asked for is not there."""
+
+
+class Taken(StoreError):
+    """A write-once key exists already."""
+
+
+class Gone(StoreError):
+    """It was deleted, and is not to come again."""
+
+
+class Conflict(StoreError):
+    """The state is not the one that the change expected."""
