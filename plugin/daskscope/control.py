@@ -12,7 +12,7 @@ import math
 import pickle
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dask.utils import format_bytes, format_time
 from tornado.ioloop import PeriodicCallback
@@ -31,6 +31,8 @@ IDLE = "idle-timeout-exceeded"
 ASKED = "close-requested"
 FAILED = "failure-to-start-"
 """So begins Dask's."""
+CLOSING = ("Closing scheduler. Reason: %s", "Scheduler closing due to %s")
+"""So begins the line that names the reason, in Dask of today and of 2024."""
 LAST_LINES, MAX_REASON = 20, 200
 
 WARN_S = 60.0
@@ -87,11 +89,10 @@ class Closer:
 
     def _failure(self) -> str | None:
         """Dask's word for a failure that closes a scheduler. It stands in the log alone, among the last lines."""
-        lines = getattr(getattr(self._scheduler, "_deque_handler", None), "deque", ())
-        for line in list(lines)[-LAST_LINES:]:
-            if isinstance(line.args, tuple) and line.args and str(line.args[0]).startswith(FAILED):
-                return str(line.args[0])[:MAX_REASON]
-        return None
+        lines: Any = getattr(getattr(self._scheduler, "_deque_handler", None), "deque", ())
+        said = [line for line in list(lines)[-LAST_LINES:] if str(line.msg).startswith(CLOSING) and line.args]
+        reason = str(said[-1].args[0]) if said and isinstance(said[-1].args, tuple) else ""
+        return reason[:MAX_REASON] if reason.startswith(FAILED) else None
 
     def heed(self, reply: wire.Reply) -> None:
         """Runs in the sender's thread: leaves a note, and wakes the loop to read it."""

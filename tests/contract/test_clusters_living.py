@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from daskscope_lambdas.ports import Clusters, Heard, Missing
+from daskscope_lambdas.ports import Clusters, Heard, Missing, identity_key
 from daskscope_lambdas.testing import race
 from daskscope_lambdas.wiring import Adapters
 from tests.contract.beats import BEAT, alive, all_pages
@@ -107,7 +107,7 @@ def test_a_beat_tells_that_the_cluster_was_asked_to_close(clusters: Clusters) ->
     assert clusters.beat("acme", "u1", BEAT) == Heard(False, 120.25)  # come again, and not newer
     assert clusters.beat("acme", "u1", replace(BEAT, seq=1, identity=None)) == Heard(True, 120.25)
     assert clusters.beat("acme", "u1", replace(BEAT, seq=2, received_at=50.0)) == Heard(True, 120.25)
-    assert clusters.find("acme", "u1") == replace(asked, seq=2)
+    assert clusters.find("acme", "u1") == replace(asked, seq=2, identity_of=identity_key("b1", 2))
 
 
 def test_the_last_who_asks_stands(clusters: Clusters) -> None:

@@ -20,7 +20,7 @@ ALWAYS = (
         "whose message it is",
         "Rows of different clusters, messages and accounts are told apart, and a message that comes twice counts once. "
         "Account, number and time of arrival are the server's own.",
-        {"": "account cluster cluster_id boot seq received_at at", "samples": "uptime_us"},
+        {"": "account cluster cluster_id boot seq received_at at", "samples": "uptime_us skew_ms"},
     ),
     Always(
         "which cluster it is",
@@ -89,7 +89,7 @@ ALWAYS = (
         "what daskscope itself did",
         "So that its own cost, and whatever it left out, can be seen.",
         {
-            "samples": "self_cpu_us self_slowest_us self_messages self_bytes self_failed_tries self_detail lost",
+            "samples": "self_cpu_us self_slowest_us self_messages self_bytes self_failed_tries self_detail lost merged",
             "identity": "plugin_version",
         },
     ),

@@ -44,14 +44,11 @@ def _peers(rows: Iterable[Row]) -> Iterable[str]:
     yield "| row | fault | events | daskscope | " + " | ".join(f"{name} {versions[name]}" for name in names) + " |"
     yield "| --- " * (4 + len(names)) + "|"
     for row in beside:
-        ours = _told((row.lost or 0) + _reported(row), row.doubled or 0)
+        ours = _told(row.lost or 0, row.doubled or 0)
+        if reported := row.figures.get("reported_lost_events"):
+            ours += f", {int(reported):,} lost and reported"
         theirs = " | ".join(_beside(row.peers.get(name, {})) for name in names)
         yield f"| {row.id} | {row.what} | {count(row.tried)} | {ours} | {theirs} |"
-
-
-def _reported(row: Row) -> int:
-    """Events that were lost and told, of ours."""
-    return int(row.figures.get("reported_lost_events", 0))
 
 
 def _beside(told: Mapping[str, Figure]) -> str:

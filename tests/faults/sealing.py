@@ -22,8 +22,8 @@ from tests.faults.stores import opened
 from tests.faults.telemetry import ACCOUNT, BOOT
 
 DAY_S = 86_400.0
-HOURS = (23.5, 26.5, 27.75)
-"""Of a day, when there is something to gather, to seal, to sweep."""
+GATHERING, SEALING, SWEEPING = 23.5, 26.5, 27.75
+"""Hours of a day, from its beginning, at which there is such work to do."""
 
 
 def run(env: Env, environ: Mapping[str, str], now: float, at: int, after_bytes: int) -> int:

@@ -39,7 +39,7 @@ def test_rows_are_written_between_the_marks(tmp_path: Path) -> None:
     text = page.read_text()
     assert "| B1 | a fault | 1,200 | 0 | 0 | yes | drained in s 30.5 |" in text
     assert "| B2 | another | 7 | 1 | 0 | **no** |" in text
-    assert "| B2 | another | 7 | 4 lost | 60 lost, 2 doubled |" in text
+    assert "| B2 | another | 7 | 1 lost, 3 lost and reported | 60 lost, 2 doubled |" in text
     assert "theirs 2.0" in text
     assert "old" not in text
     assert [text.startswith("before\n"), "\nbetween\n" in text, text.endswith("after\n")] == [True] * 3

@@ -48,6 +48,24 @@ async def test_closing_twice_sends_one_last_message(cluster: Cluster) -> None:
     assert [wire.decode(body).phase for body in inbox.bodies] == ["running", "closed"]
 
 
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        ("failure-to-start-<class 'OSError'>", "failure-to-start-<class 'OSError'>"),
+        ("signal-15", "closed"),
+        ("", "closed"),
+    ],
+)
+async def test_a_scheduler_that_failed_says_so(why: str, told: str) -> None:
+    inbox = Inbox()
+    async with quiet_scheduler() as scheduler:
+        watch(scheduler, inbox)
+        await inbox.next()
+        await scheduler.close(reason=why)
+    last = await inbox.next()
+    assert (last.phase, last.reason) == ("closed", told)
+
+
 async def test_a_close_by_idle_timeout_says_so() -> None:
     inbox = Inbox()
     scheduler = quiet_scheduler(idle_timeout="100 ms")

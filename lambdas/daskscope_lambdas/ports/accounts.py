@@ -67,7 +67,7 @@ class Policies(Protocol):
 class Deletion:
     account: str
     cluster: str | None
-    """UUID; None: the whole account, with all that was received until `asked_at`."""
+    """UUID; None: the whole account, with all that was received until `asked_at`, and a little after."""
     asked_at: float
     by: str
     swept_through: date | None = None

@@ -25,7 +25,7 @@ class Trial:
 
 def trial(row: str, short: bool) -> Trial:
     """As our own row of that id has it."""
-    many = 60 if short else 10_000
+    many = 200 if short else 10_000
     trials = {
         "B1": Trial(b1_refused.N_MISSED, b1_refused.N_MISSED, lambda _: PASS),
         "B2": Trial(b2_long.n_missed(short), b2_long.N_AFTER, lambda _: PASS),

@@ -32,7 +32,7 @@ from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.check import check
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.service.found import Asker
-from daskscope_lambdas.service.limits import COUNT, EITHER, GROWN, MAX_VALUE, SMALL
+from daskscope_lambdas.service.limits import COUNT, EITHER, GROWN, MAX_VALUE, PLACE, SMALL
 from daskscope_lambdas.service.observed import Observed
 from daskscope_lambdas.service.queries import Queries
 from daskscope_lambdas.service.rows import to_rows
@@ -180,6 +180,7 @@ OVER = {
     "$.deaths.memory_slope_bytes_s": {"deaths": [death(memory_slope_bytes_s=EITHER.high + 1)]},
     "$.profiles[0].count": {"profiles": [profile(count=[COUNT.high + 1, 1])]},
     "$.profiles.sample_us": {"profiles": [profile(sample_us=COUNT.high + 1)]},
+    "$.profiles.first_no": {"profiles": [profile(first_no=PLACE.high + 1)]},
     "$.profiles.cut": {"profiles": [profile(cut=-1)]},
     "$.tasks.duration_us": {"tasks": tasks(1, duration_us=[COUNT.high + 1])},
     "$.tasks.nbytes": {"tasks": tasks(1, nbytes=[EITHER.high + 1])},

@@ -40,6 +40,9 @@ class MemoryTokens:
     def list(self, account: str) -> Sequence[TokenRow]:
         return [row for row in self.rows.values() if row.account == account]
 
+    def forget(self, account: str, until: float) -> None:
+        self.rows = {k: row for k, row in self.rows.items() if row.account != account or row.created_at > until}
+
 
 @pytest.fixture
 def tokens() -> MemoryTokens:
