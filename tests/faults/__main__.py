@@ -33,10 +33,13 @@ def main(
     """Put faults between plugin, server and stores, and tell what was lost or doubled; 1 if a row does not hold."""
     if (page is None) != (not files):
         raise click.UsageError("--page PAGE and the files ROWS come together.")
-    if page is not None:
-        fill(page, [from_json(json.loads(line)) for file in files for line in file.read_text().splitlines()])
-        return
     known = runs()
+    if page is not None:
+        # Of a row that was tried again, what came of it last.
+        found = [from_json(json.loads(line)) for file in files for line in file.read_text().splitlines()]
+        last = {row.id: row for row in found}
+        fill(page, [last[name] for name in known if name in last])
+        return
     ids = [part.strip().upper() for part in chosen.split(",") if part.strip()] or list(known)
     unknown = [name for name in ids if name not in known]
     if unknown:

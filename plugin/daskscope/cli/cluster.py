@@ -44,4 +44,3 @@ def _text(found: dict[str, Any]) -> str:
     facts = {name: shown(name, value) for name, value in found.items() if name not in ("answers", "completeness")}
     width = max(map(len, facts))
     return "\n".join([*told, "", *(f"{name:<{width}}  {text}" for name, text in facts.items() if text)])
-
