@@ -25,6 +25,8 @@ class Pace:
         self._is_draining = False
         self.n_failures = 0
         """In a row."""
+        self.interval_s = 2 * DRAIN_S
+        """At which messages are made: those that wait are to grow fewer at any."""
         self.is_closing = False
 
     @property
@@ -56,7 +58,7 @@ class Pace:
 
     def _take_breath(self) -> None:
         if self._is_draining and not self.is_closing:
-            self._not_before = self._monotonic() + DRAIN_S
+            self._not_before = self._monotonic() + min(DRAIN_S, self.interval_s / 2)
 
     def _backoff_s(self, outcome: Outcome) -> float:
         if self.is_closing:

@@ -186,6 +186,7 @@ class Sender:
 
     def _pack(self, message: wire.Message) -> None:
         try:
+            self._pace.interval_s = message.next_s
             self._losses.belong_to(message)
             once = told_once(message)
             self._finish(message)

@@ -188,3 +188,14 @@ def test_after_an_outage_at_most_two_messages_a_second_are_sent_until_none_is_le
     bench.step()
     bench.step()
     assert times[-1] == times[-2] == bench.clock.now_s
+
+
+def test_where_messages_come_faster_than_that_those_that_wait_still_grow_fewer() -> None:
+    bench = Bench(*[AGAIN] * 4, jitter=1.0)
+    times: list[float] = []
+    bench.inbox.answer = lambda name: (times.append(bench.clock.now_s), bench._answer(name))[1]
+    for seq in range(10):
+        bench.sender.put(testing.message(seq=seq, next_s=0.2))
+    bench.step()
+    bench.finish()
+    assert {round(after - before, 6) for before, after in pairwise(times[4:])} == {0.1}
