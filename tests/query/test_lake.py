@@ -32,11 +32,11 @@ from tests.query.lake_rig import DAY, DAY_S, OTHER, START, TOMORROW, LakeRig, en
 QUERIES = (
     "computations", "groups", "exceptions", "exception_kinds", "events", "workers", "samples", "prefixes",
     "exceptions_by_kind", "members", "environments", "deaths", "logs", "spans", "metrics", "metrics_by_prefix", "tasks",
-    "profile", "profile_totals", "worker_samples",
+    "profile", "profile_totals", "worker_samples", "completeness",
 )  # fmt: skip
 OF_ONE_CLUSTER = (
     "computations", "groups", "exception_kinds", "events", "workers", "samples", "members", "environments", "deaths",
-    "logs", "spans", "metrics", "metrics_by_prefix", "tasks", "profile", "worker_samples",
+    "logs", "spans", "metrics", "metrics_by_prefix", "tasks", "profile", "worker_samples", "completeness",
 )  # fmt: skip
 ONE_ROW = ("profile_totals",)
 """Sums, also of nothing."""

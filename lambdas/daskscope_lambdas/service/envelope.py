@@ -11,6 +11,7 @@ import zstandard
 from daskscope import wire
 from daskscope.compression import MAX_MESSAGE_BYTES, decompress
 from daskscope.errors import BadMessage, TooLarge
+from daskscope.wire.decoder import decode_json
 
 MAX_PLAIN_BYTES = MAX_MESSAGE_BYTES
 """Of an envelope's JSON. A message has more bytes in it than as posted: here its defaults are written out."""
@@ -49,6 +50,6 @@ def unpack_sized(body: str) -> tuple[Envelope, int]:
     """As `unpack`, and how many bytes of JSON it was."""
     try:
         plain = decompress(base64.b64decode(body, validate=True), "zstd", MAX_PLAIN_BYTES)
-        return msgspec.json.decode(plain, type=Envelope), len(plain)
+        return decode_json(plain, Envelope), len(plain)
     except (ValueError, msgspec.MsgspecError) as error:
         raise BadMessage(f"The queue holds something that is no envelope: {error}.") from error

@@ -17,6 +17,7 @@ import msgspec
 
 from daskscope.compression import decompress
 from daskscope.errors import BadMessage
+from daskscope.wire.decoder import decode_json
 from daskscope_lambdas.ports import Clock, Missing, ObjectStore, StoreError, Taken
 from daskscope_lambdas.service.envelope import MAX_PLAIN_BYTES
 from daskscope_query import layout
@@ -99,7 +100,7 @@ class Letters:
         for key in keys:
             with suppress(Missing):
                 try:
-                    found.append(msgspec.json.decode(self._objects.get(key), type=Letter))
+                    found.append(decode_json(self._objects.get(key), Letter))
                 except msgspec.MsgspecError as error:
                     raise BadMessage(f"{key} is no dead letter: {error}.") from error
         return max(found, key=lambda letter: letter.died_at, default=None)
@@ -135,7 +136,7 @@ def sender_of(body: str) -> Sender:
     """What can be read of an envelope that may be damaged, or of another release."""
     try:
         plain = decompress(base64.b64decode(body, validate=True), "zstd", MAX_PLAIN_BYTES)
-        told = msgspec.json.decode(plain, type=_Envelope)
+        told = decode_json(plain, _Envelope)
         account = layout.checked_account(told.account)
     except (BadMessage, ValueError, msgspec.MsgspecError, RecursionError):
         return Sender()

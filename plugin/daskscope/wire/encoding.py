@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from daskscope.errors import BadMessage, UnknownVersion
+from daskscope.wire.decoder import decode_json
 from daskscope.wire.message import VERSION, Message
 
 
@@ -47,7 +48,7 @@ def decode(plain: bytes) -> Message:
     import msgspec
 
     try:
-        message = msgspec.json.decode(plain, type=Message)
+        message = decode_json(plain, Message)
     except msgspec.ValidationError as error:
         _check_version(version := _claimed_version(plain))
         text, _, place = str(error).partition(" - at `")
@@ -88,7 +89,7 @@ def _claimed_version(plain: bytes) -> int:
     import msgspec
 
     try:
-        return msgspec.json.decode(plain, type=_Claim).v
+        return decode_json(plain, _Claim).v
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return VERSION
 
