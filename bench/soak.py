@@ -54,8 +54,8 @@ class Soak:
         from daskscope.watch import Watch
 
         class Transport:
-            def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
-                del name, body, encoding
+            def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
+                del name, body, encoding, is_own
                 return Outcome("kept" if up else "again", "")
 
             def close(self) -> None:

@@ -17,8 +17,8 @@ class Kept:
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
 
-    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
-        del name, encoding
+    def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
+        del name, encoding, is_own
         self.bodies.append(body)
         return Outcome("kept", "")
 

@@ -85,6 +85,9 @@ class Functions(Construct):
         stores.items(role, ["dynamodb:PutItem"], ["cluster/*", "number/*"])
         stores.items(role, ["dynamodb:UpdateItem"], ["cluster/*", "account/*"])
         stores.objects(role, ["s3:PutObject"], [CODE])
+        # Which code is about to go: it is kept under another name.
+        stores.names(role)
+        stores.objects(role, ["s3:GetObject"], [UNUSED])
         stores.keys(role)
         stores.new_keys(role)
         stores.send(role)
@@ -129,7 +132,7 @@ class Functions(Construct):
         role, stores = self.compact.role, self._stores
         stores.items(role, ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"], ["seals"])
         stores.names(role)
-        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, SEALS, UNUSED])
+        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, SEALS, UNUSED, DEAD])
         stores.objects(role, ["s3:PutObject"], [OPEN, SEALED, ROLLUPS, SEALS, LATE, UNUSED])
         # What is sealed goes if somebody deletes it, or wants it kept no longer. No other function takes things away.
         stores.objects(role, ["s3:DeleteObject"], [OPEN, SEALED, ROLLUPS, SEALS, UNUSED, CODE, DEAD])
@@ -138,8 +141,9 @@ class Functions(Construct):
         stores.index(role, registry.LISTING)
         stores.items(role, ["dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"], ["deletion/*"])
         stores.items(role, ["dynamodb:GetItem", "dynamodb:DeleteItem"], ["policy/*"])
-        # A deleted cluster's row becomes the mark that it was deleted; what stands beside it goes.
+        # A deleted cluster's row becomes the mark that it was deleted, one that is kept no longer goes; so does what
+        # stands beside it.
         stores.items(role, ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:PutItem"], ["cluster/*"])
-        stores.items(role, ["dynamodb:DeleteItem"], ["number/*", "account/*"])
+        stores.items(role, ["dynamodb:DeleteItem"], ["cluster/*", "number/*", "account/*"])
         stores.items(role, ["dynamodb:BatchGetItem", "dynamodb:DeleteItem"], ["token/*"])
         stores.unlock(role, ["dynamodb", "s3"])

@@ -3,7 +3,8 @@
 First what lies on the shelf besides leaves memory. Then neighbours become one, the oldest first: of the older half of
 the story every other moment stays, and no time is missing. Then the oldest lose their profiles, then their tasks, task
 groups, events; and at last messages go whole, but neither the first nor the last of a scheduler. The head is left as it
-is: it may have arrived although nobody said so. A new message costs a few steps of this, however much waits.
+is: it may have arrived although nobody said so. A new message costs a few steps of this, however much waits. One that
+the server fails at while it takes others is passed over, and waits beside the queue.
 """
 
 from __future__ import annotations
@@ -15,14 +16,19 @@ from daskscope.losses import Losses
 from daskscope.merging import joined
 from daskscope.parcel import Parcel, Shelf, repacked
 from daskscope.parts import n_elements
+from daskscope.slices import Plain
 
 MAX_MESSAGES = 360
 """An hour at the usual pace."""
 MAX_BYTES = 16 << 20
-MAX_JOINED_BYTES = 1 << 20
-"""As JSON: two that are more together stay apart, for a merge holds the interpreter for as long as that takes."""
+MAX_JOINED_BYTES = 2 << 20
+"""As JSON: what is more stays as it is, for the interpreter is held for as long as it takes to read that."""
 MAX_STEPS = 64
 """For one new message: after so many merged, or relieved of something, messages go whole."""
+MAX_OPENED_BYTES = 8 << 20
+"""The same as JSON that is read for it."""
+MAX_PASSED, PASSED_PART = 4, 4
+"""So many are passed over, in one part in so many of the room."""
 MAX_MERGES = 8
 """Of these: where bytes are short rather than places, a merge frees few, and what gives way first frees many."""
 
@@ -39,6 +45,10 @@ class Buffer:
         """Names of those that cannot be merged with the next one."""
         self._next = 1
         """Where the next two are merged: it moves through the older half, again and again."""
+        self._passed: list[Parcel] = []
+        """Those that were passed over."""
+        self._n_to_open = 0
+        """Bytes of JSON that may still be read for the newest message."""
         self.n_bytes = 0
 
     def __len__(self) -> int:
@@ -49,14 +59,16 @@ class Buffer:
         return self._parcels[0] if self._parcels else None
 
     def in_memory_alone(self) -> list[Parcel]:
-        return [parcel for parcel in list(self._parcels) if parcel.name not in self._kept]
+        return [parcel for parcel in [*self._passed, *self._parcels] if parcel.name not in self._kept]
 
     def add(self, parcel: Parcel) -> None:
-        """At the end, and make room for it."""
-        self._keep(parcel)
+        """At the end, and make room for it. Whatever is raised, it is in."""
         self._parcels.append(parcel)
         self.n_bytes += len(parcel.body)
-        self._make_room()
+        try:
+            self._keep(parcel)
+        finally:
+            self._make_room()
 
     def add_kept(self, parcel: Parcel) -> None:
         """What the shelf gave, where nothing else waits."""
@@ -78,18 +90,39 @@ class Buffer:
     def done(self, aside: str = "") -> None:
         """The head is not to be sent again: the server has it, or `aside` says why it never will."""
         name = self._parcels[0].name
-        if self._shelf is not None and name in self._kept:
+        self._remove(0)
+        if self._shelf is not None:  # also where it lies there in an older form alone
             if aside:
                 self._shelf.set_aside(name, aside)
             else:
                 self._shelf.drop(name)
-        self._remove(0)
+
+    def pass_over(self, *, even_alone: bool) -> None:
+        """Let the head wait beside the queue; `even_alone`: also where that holds no other. Where too many do, the
+        first of them comes back for it."""
+        if len(self._parcels) > 1 or even_alone:
+            self._passed.append(self._parcels.pop(0))
+            n_bytes = sum(len(parcel.body) for parcel in self._passed)
+            if len(self._passed) > MAX_PASSED or n_bytes > MAX_BYTES // PASSED_PART:
+                self._parcels.insert(0, self._passed.pop(0))
+
+    def bring_back(self, is_due: Callable[[str], bool]) -> None:
+        """Before the head, which was not tried yet: the first of those that were passed over whose turn it is."""
+        place = next((place for place, parcel in enumerate(self._passed) if is_due(parcel.name)), None)
+        if place is not None:
+            self._parcels.insert(0, self._passed.pop(place))
+
+    def last_first(self) -> None:
+        """The newest message before all others; not where it needs its other parts to have arrived."""
+        if self._parcels and self._parcels[-1].is_whole:
+            self._parcels.insert(0, self._parcels.pop())
 
     def park(self) -> None:
         """Let the head wait on the shelf, where it lies."""
         self._park(0)
 
     def _keep(self, parcel: Parcel) -> None:
+        self._kept.discard(parcel.name)  # what lies there under its name is not the same
         if self._shelf is not None and self._shelf.keep(parcel):
             self._kept.add(parcel.name)
 
@@ -107,17 +140,28 @@ class Buffer:
 
     @property
     def _is_over(self) -> bool:
-        return len(self._parcels) > MAX_MESSAGES or self.n_bytes > MAX_BYTES
+        return self._are_too_many or self.n_bytes > MAX_BYTES
+
+    @property
+    def _are_too_many(self) -> bool:
+        return len(self._parcels) + len(self._passed) > MAX_MESSAGES
 
     def _make_room(self) -> None:
+        try:
+            self._make_do()
+        finally:
+            while self._is_over and len(self._parcels) > 1:
+                self._drop_oldest()
+
+    def _make_do(self) -> None:
+        """With less of each rather than with fewer."""
+        self._n_to_open = MAX_OPENED_BYTES
         for step in range(MAX_STEPS):
-            if not self._is_over:
-                return
-            may_merge = step < MAX_MERGES or len(self._parcels) > MAX_MESSAGES
+            if not self._is_over or self._n_to_open <= 0:
+                break
+            may_merge = step < MAX_MERGES or self._are_too_many
             if not (self._park_oldest() or (may_merge and self._merge()) or self._strip()):
                 break
-        while self._is_over and len(self._parcels) > 1:
-            self._drop_oldest()
 
     def _park_oldest(self) -> bool:
         for place, parcel in enumerate(self._parcels[1:], 1):
@@ -132,7 +176,7 @@ class Buffer:
         for place in (*range(self._next, half), *range(1, self._next), *range(half, len(self._parcels) - 1)):
             if place < len(self._parcels) - 1 and self._may_merge(place):
                 earlier, later = self._parcels[place : place + 2]
-                plain = joined(earlier.opened(), later.opened())
+                plain = joined(self._opened(earlier), self._opened(later))
                 parcel = None if plain is None else repacked(plain, self._taken())
                 if parcel is None or parcel.is_too_large:
                     self._apart.add(earlier.name)
@@ -145,14 +189,21 @@ class Buffer:
 
     def _may_merge(self, place: int) -> bool:
         earlier, later = self._parcels[place : place + 2]
-        return (
-            self._are_neighbours(earlier, later)
-            and earlier.name not in self._apart
-            and earlier.n_plain_bytes + later.n_plain_bytes <= MAX_JOINED_BYTES
-        )
+        return self._are_neighbours(earlier, later) and earlier.name not in self._apart
 
     def _are_neighbours(self, earlier: Parcel, later: Parcel) -> bool:
-        return earlier.is_whole and later.is_whole and earlier.seq + 1 == later.seq - later.merged
+        """And no larger than may be read. Of the earlier one most is gauges, which are in no merged message: how large
+        that will be, both together do not tell."""
+        return (
+            earlier.is_whole
+            and later.is_whole
+            and earlier.seq + 1 == later.seq - later.merged
+            and max(earlier.n_plain_bytes, later.n_plain_bytes) <= MAX_JOINED_BYTES
+        )
+
+    def _opened(self, parcel: Parcel) -> Plain:
+        self._n_to_open -= parcel.n_plain_bytes
+        return parcel.opened()
 
     def _strip(self) -> bool:
         """Take from the oldest that has any what gives way first. Where there are too many messages, rather than too
@@ -180,15 +231,15 @@ class Buffer:
 
     def _relieve(self, place: int, kinds: tuple[str, ...]) -> None:
         parcel = self._parcels[place]
-        plain = parcel.opened()
-        told = counted(plain)
-        self._losses.counts.update({kind: told[kind] for kind in kinds if told[kind]})
+        plain = self._opened(parcel)
         rest = without(plain, kinds)
         if parcel.part and not n_elements(rest):
             self._remove(place)
-            return
-        self._set(place, repacked(rest, self._taken()))
-        self._apart -= {each.name for each in self._parcels[place - 1 : place + 1]}
+        else:
+            self._set(place, repacked(rest, self._taken()))
+            self._apart -= {each.name for each in self._parcels[place - 1 : place + 1]}
+        told = counted(plain)
+        self._losses.counts.update({kind: told[kind] for kind in kinds if told[kind]})
 
     def _set(self, place: int, parcel: Parcel) -> None:
         self.n_bytes += len(parcel.body) - len(self._parcels[place].body)

@@ -8,6 +8,7 @@ theirs do no harm: it goes twice, and counts once.
 from __future__ import annotations
 
 import os
+import weakref
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,6 +30,7 @@ class Claims:
         self._directory = directory
         self._held: dict[str, int | None] = {}
         """Owner to the descriptor that holds the lock; None where there are no locks."""
+        _all.add(self)
 
     @property
     def owners(self) -> frozenset[str]:
@@ -83,6 +85,13 @@ class Claims:
             with suppress(OSError):
                 self.release(owner)
 
+    def abandon(self) -> None:
+        """In a forked child, which has copies of the descriptors: the locks are the parent's, and end with it."""
+        held, self._held = self._held, {}
+        for descriptor in filter(None, held.values()):
+            with suppress(OSError):
+                os.close(descriptor)
+
     def _is_stale(self, touched_at: float) -> bool:
         """By the file system's own clock, which need not be this machine's: what it says of a file touched now."""
         for owner in self._held:
@@ -90,6 +99,18 @@ class Claims:
             os.utime(path)
             return path.stat().st_mtime - touched_at > STALE_S
         return False
+
+
+_all = weakref.WeakSet[Claims]()
+
+
+def _abandon_all() -> None:
+    for claims in list(_all):
+        claims.abandon()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _lock(descriptor: int) -> bool:

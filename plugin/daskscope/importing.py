@@ -6,19 +6,17 @@ removed when the server has it. Whatever ends this, another run goes on where it
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from daskscope.compression import Encoding, decompress
+from daskscope.compression import Encoding
 from daskscope.errors import BadMessage
-from daskscope.message_file import encoding_of, first, name_of, read, set_aside
+from daskscope.message_file import bring_back, encoding_of, first, name_of, read, set_aside
 from daskscope.outcome import Outcome
-from daskscope.parcel import in_parts
-from daskscope.sender import LEAST_BODY_BYTES
+from daskscope.piecewise import posted
 from daskscope.spool import folder
 from daskscope.transport import Transport
 
@@ -27,6 +25,8 @@ BATCH = 1000
 TRIES = 6
 """So often in a row the server may fail at a message: then it is asked no more."""
 BACKOFF_S, MOST_BACKOFF_S = 1.0, 60.0
+OF_THE_MESSAGE = (400, 410, 413, 415, 422)
+"""What a server says of a message. Any other refusal is of the address: it would refuse all of them."""
 
 
 @dataclass(slots=True)
@@ -58,11 +58,13 @@ class Import:
         self._done = set[str]()
         """Files that lie there still and have had their turn."""
 
-    def run(self, directory: Path) -> bool:
-        """All that lay there when it began, and what came meanwhile. Whether the server has all of it. Raises OSError
-        if the folder cannot be read."""
+    def run(self, directory: Path, *, again: bool = False) -> bool:
+        """All that lay there when it began, and what came meanwhile; `again`: also what was set aside. Whether the
+        server has all of it. Raises OSError if the folder cannot be read."""
         for place in dict.fromkeys((folder(directory), directory)):
             self._done.clear()
+            if again:
+                bring_back(place)
             names = first(place, BATCH)
             while names:
                 for name in names:
@@ -78,7 +80,7 @@ class Import:
         """False if the server is not to be asked any more."""
         try:
             body = read(path)
-            outcome = self._posted(name_of(path.name), body, encoding_of(path.name) or "zstd")
+            outcome = posted(name_of(path.name), body, encoding_of(path.name) or "zstd", self._post)
         except FileNotFoundError:
             return True  # a server, or another import, was faster
         except BadMessage as error:
@@ -95,38 +97,15 @@ class Import:
             return self._put_away(path, outcome.reason)
         return True
 
-    def _posted(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
-        """What became of it at last."""
-        outcome = self._tried(name, body, encoding)
-        if outcome.verdict == "split":
-            return self._in_parts(body, encoding, outcome)
-        if outcome.verdict == "kept" and outcome.reply is None:
-            return Outcome("denied", f"is it a daskscope server? It answers {outcome.reason}")
-        return outcome
-
-    def _tried(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
-        outcome = self._transport.deliver(name, body, encoding)
+    def _post(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
+        outcome = self._transport.deliver(name, body, encoding, is_own=False)
         for n in range(1, TRIES):
             if outcome.verdict != "again":
                 break
             self._sleep(max(outcome.wait_s, self._jitter() * min(MOST_BACKOFF_S, BACKOFF_S * 2**n)))
-            outcome = self._transport.deliver(name, body, encoding)
-        return outcome
-
-    def _in_parts(self, body: bytes, encoding: Encoding, outcome: Outcome) -> Outcome:
-        """Of what is too much for one body; the message itself is the last. Raises BadMessage."""
-        if len(body) <= LEAST_BODY_BYTES:
-            return Outcome("refused", outcome.reason)
-        try:
-            parcels = in_parts(json.loads(decompress(body, encoding)), ())
-        except (ImportError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadMessage(f"{outcome.reason}, and it cannot be divided here ({error}).") from error
-        if len(parcels) == 1:
-            return Outcome("refused", outcome.reason)
-        for parcel in parcels:
-            outcome = self._posted(parcel.name, parcel.body, parcel.encoding)
-            if outcome.verdict != "kept":
-                break
+            outcome = self._transport.deliver(name, body, encoding, is_own=False)
+        if outcome.verdict == "refused" and outcome.status not in OF_THE_MESSAGE:
+            return Outcome("denied", f"is it a daskscope server? It answers {outcome.reason}")
         return outcome
 
     def _remove(self, path: Path) -> None:

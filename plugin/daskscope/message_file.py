@@ -96,3 +96,13 @@ def _messages(names: Iterable[str], apart: Container[str]) -> Iterable[str]:
 def set_aside(path: Path) -> Path:
     """Out of the way, for a person to look at. Raises OSError."""
     return path.rename(path.with_suffix(BAD))
+
+
+def bring_back(directory: Path) -> None:
+    """What was set aside is a message again. Raises OSError; a folder that is not there is empty."""
+    with suppress(FileNotFoundError):
+        for path in list(directory.glob(f"*{BAD}")):
+            message = path.with_suffix(MESSAGE)
+            if encoding_of(message.name) is not None:
+                with suppress(FileNotFoundError):  # somebody else did
+                    path.replace(message)

@@ -9,7 +9,7 @@ import email.utils
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from daskscope import wire
@@ -28,7 +28,7 @@ Verdict = Literal["kept", "again", "plain", "split", "refused", "denied"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`kept`: answered with 2xx, whoever answered. `again`: try later. `plain`: not in this encoding, but in one that
+    """`kept`: a daskscope server has it, or a file. `again`: try later. `plain`: not in this encoding, but in one that
     every server takes. `split`: not in one piece. `refused`: it will never be taken. `denied`: the token is no good."""
 
     verdict: Verdict
@@ -36,16 +36,18 @@ class Outcome:
     reply: wire.Reply | None = None
     wait_s: float = 0.0
     """Not before so many seconds."""
+    status: int = field(default=0, compare=False)
+    """Of HTTP; 0 where there was no answer."""
 
 
 def judge(status: int, retry_after: str | None, body: bytes, encoding: str = "", token: str | None = None) -> Outcome:
-    """What a status means for a message sent in `encoding`: retried are 408, 425, 429 and 5xx, and in parts 413; a
-    redirect or any other 4xx is final, but what came after the sample may come plain first: something on the way may
-    not know that encoding, and has more than 415 to say so.
+    """What an answer means for a message sent in `encoding`: retried are 408, 425, 429, 5xx and a 2xx without a reply
+    (a page to log in at, say), and in parts 413; a redirect or any other 4xx is final, but what came after the sample
+    may come plain first: something on the way may not know that encoding, and has more than 415 to say so.
 
     `token` is what the message was sent with: a proxy may show it in its error.
     """
-    found = _judge(status, retry_after, body, token)
+    found = replace(_judge(status, retry_after, body, token), status=status)
     if encoding in SAMPLED and (found.verdict in ("refused", "denied") or status == 501):
         return replace(found, verdict="plain", wait_s=0.0)
     return found
@@ -54,7 +56,9 @@ def judge(status: int, retry_after: str | None, body: bytes, encoding: str = "",
 def _judge(status: int, retry_after: str | None, body: bytes, token: str | None) -> Outcome:
     if 200 <= status < 300:
         reply = _reply(body, token)
-        return Outcome("kept", "" if reply else f"HTTP {status} and no reply of one", reply)
+        if reply is not None:
+            return Outcome("kept", "", reply)
+        return Outcome("again", f"HTTP {status} and no reply of a daskscope server")
     if status in (401, 403):
         return Outcome("denied", f"HTTP {status}")
     if status == 413:
@@ -66,7 +70,7 @@ def _judge(status: int, retry_after: str | None, body: bytes, token: str | None)
 
 
 def _reply(body: bytes, token: str | None) -> wire.Reply | None:
-    """None for anything but a reply: the message is kept all the same."""
+    """None for anything but a reply: whoever sent it, nobody knows that the message is kept."""
     try:
         fields: Any = json.loads(body)
         number, page = fields["id"], fields["url"]

@@ -62,7 +62,8 @@ class Shelf(Protocol):
     """Where messages lie besides, so that a process that is killed loses none (`shelf.py`). Nothing of it raises."""
 
     def keep(self, parcel: Parcel) -> bool:
-        """Write it down, before its first try. False where there is no room, or the disk fails: memory alone has it."""
+        """Write it down, before its first try. False where there is no room, or the disk fails: memory alone has it,
+        and what lay there under its name lies there until `drop`."""
         ...
 
     def park(self, name: str) -> None:

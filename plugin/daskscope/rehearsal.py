@@ -94,8 +94,8 @@ async def _shown(watch: Watch, *, sent: bool) -> dict[str, Any]:
 class Nowhere:
     """A transport from which nothing goes on."""
 
-    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
-        del name, body, encoding
+    def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
+        del name, body, encoding, is_own
         return Outcome("kept", "")
 
     def close(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +16,8 @@ RECOUNT = 100
 costs 3 us a file."""
 NEARLY_FULL = 0.9
 """From this part on it is looked through ten times as often."""
+RECOUNT_S, MOST_RECOUNTING = 10.0, 0.01
+"""A full one again after so long, for somebody may empty it, and for no more than this part of the time."""
 DRAFT_S = 3600.0
 """A draft so much older than the youngest file was left by a process that ended: it goes."""
 
@@ -21,21 +25,32 @@ DRAFT_S = 3600.0
 class Room:
     """At most `max_bytes` in `directory`, or of what is called `prefix...` there."""
 
-    def __init__(self, directory: Path, max_bytes: int = MAX_BYTES, prefix: str = "") -> None:
-        self._directory, self.max_bytes, self._prefix = directory, max_bytes, prefix
+    def __init__(
+        self,
+        directory: Path,
+        max_bytes: int = MAX_BYTES,
+        prefix: str = "",
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._directory, self.max_bytes, self._prefix, self._monotonic = directory, max_bytes, prefix, monotonic
         self._n_bytes = 0
         """As counted last, and what came and went since."""
         self._n_to_recount = 0
+        self._recount_at = 0.0
 
-    def has(self, n_bytes: int) -> bool:
-        """Counts anew every so often, and not for each message: a full folder is asked as often as one with room.
+    def has(self, n_bytes: int, beyond: int = 0) -> bool:
+        """Whether so much fits, in so much more than `max_bytes`. Counts anew every so often, and not for each message.
         Raises OSError."""
+        limit = self.max_bytes + beyond
         self._n_to_recount -= 1
-        if self._n_to_recount <= 0:
+        if self._n_to_recount <= 0 or (self._n_bytes + n_bytes > limit and self._monotonic() >= self._recount_at):
+            began_s = self._monotonic()
             self._n_bytes = self._count()
-            is_near = NEARLY_FULL * self.max_bytes < self._n_bytes + n_bytes <= self.max_bytes
+            now_s = self._monotonic()
+            self._recount_at = now_s + max(RECOUNT_S, (now_s - began_s) / MOST_RECOUNTING)
+            is_near = NEARLY_FULL * limit < self._n_bytes + n_bytes <= limit
             self._n_to_recount = RECOUNT // 10 if is_near else RECOUNT
-        return self._n_bytes + n_bytes <= self.max_bytes
+        return self._n_bytes + n_bytes <= limit
 
     def add(self, n_bytes: int) -> None:
         """Less than 0 for what went."""

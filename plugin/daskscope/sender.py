@@ -1,8 +1,9 @@
 """The thread that brings messages to the server, and what happens when it cannot.
 
 The scheduler's loop hands a message over and is done. Here it is encoded once, written to the shelf if there is one,
-kept in a bounded buffer (`buffer.py`) until the server has it, and tried again with growing pauses (`pace.py`). What
-is dropped is counted (`losses.py`), and the count travels with every later message. Nothing here raises outwards.
+kept in a bounded buffer (`buffer.py`) until the server has it, and tried again with growing pauses (`pace.py`), but not
+for ever before all others (`patience.py`). What is dropped is counted (`losses.py`), and the count travels with every
+later message. Nothing here raises outwards.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from daskscope.losses import Losses
 from daskscope.outcome import Outcome
 from daskscope.pace import Pace
 from daskscope.parcel import Parcel, Shelf, in_parts, packed
+from daskscope.patience import Patience
 from daskscope.sampling import Sampling
 from daskscope.transport import Transport
 
@@ -62,6 +64,7 @@ class Sender:
         self._losses, self._sampling, self._pace = Losses(monotonic), Sampling(monotonic), Pace(monotonic, jitter)
         self._inbox: deque[wire.Message] = deque()
         self._buffer = Buffer(shelf, self._losses, self._taken)
+        self._patience = Patience(self._buffer, monotonic)
         self._shown: dict[int, Future[Shown]] = {}
         self._wake = threading.Condition()
         self._may_ask_shelf = False
@@ -71,7 +74,7 @@ class Sender:
         """Where there is a shelf, so that what is made during a try is written down at once."""
         self._pid = os.getpid()
         self.n_delivered = self.n_delivered_bytes = self.n_failed_tries = 0
-        """Messages that were answered with 2xx, their size as posted, tries that were in vain."""
+        """Messages that the server has, their size as posted, tries that were in vain."""
         self.cpu_s = 0.0
         """CPU time of the thread, and of the one that does the tries where there is a shelf."""
         self._thread = threading.Thread(target=self._run, name="daskscope-sender", daemon=True)
@@ -144,9 +147,7 @@ class Sender:
                 elif pause_s == 0:
                     break
                 self._wake.wait(pause_s)
-            fresh = list(self._inbox)
-            self._inbox.clear()
-        for message in fresh:
+        while (message := self._next_put()) is not None:
             self._pack(message)
         if self._courier is not None and self._courier.is_back and (parcel := self._buffer.head) is not None:
             self._heed(parcel, self._courier.outcome)
@@ -155,12 +156,16 @@ class Sender:
         self.cpu_s = time.thread_time() + (self._courier.cpu_s if self._courier is not None else 0.0)
         return True
 
+    def _next_put(self) -> wire.Message | None:
+        with self._wake:
+            return self._inbox.popleft() if self._inbox else None
+
     @property
     def _is_under_way(self) -> bool:
         return self._courier is not None and self._courier.is_away
 
     def _deliver(self, parcel: Parcel) -> Outcome:
-        return self._transport.deliver(parcel.name, parcel.body, parcel.encoding)
+        return self._transport.deliver(parcel.name, parcel.body, parcel.encoding, is_own=self._losses.is_own(parcel))
 
     def _come_back(self) -> None:
         with self._wake:
@@ -200,8 +205,14 @@ class Sender:
                 self._losses.parcel("too-large", parcel)
                 self._losses.warn_dropped(f"{len(parcel.body)} bytes")
             else:
-                self._buffer.add(parcel)
+                self._take_in(parcel)
         self._tell(message, parcels)
+
+    def _take_in(self, parcel: Parcel) -> None:
+        try:
+            self._buffer.add(parcel)
+        except Exception as error:  # noqa: BLE001  # a fault of ours: it waits like others, and the next one is to go
+            self._losses.warn("the buffer is not in order: %s.", told(error))
 
     def _tell(self, message: wire.Message, parcels: list[Parcel]) -> None:
         """Whoever asked to see it; none: it was dropped, and the log says why."""
@@ -260,15 +271,18 @@ class Sender:
         self._is_denied = False
         self._may_ask_shelf = self._shelf is not None
         self._buffer.done()
-        self._pace.answered(has_more=bool(self._buffer) or self._may_ask_shelf)
+        self._go_on(parcel, is_taken=True)
         self.n_delivered += 1
         self.n_delivered_bytes += len(parcel.body)
         reply = outcome.reply if self._losses.is_own(parcel) else None  # another cluster's wishes are not ours
         self._sampling.kept(parcel, reply)
         if reply is not None:
             self._on_reply(reply)
-        elif outcome.reason:
-            self._losses.warn("is daskscope.server a daskscope server? It answers %s.", outcome.reason)
+
+    def _go_on(self, parcel: Parcel, *, is_taken: bool) -> None:
+        """What was the head is settled."""
+        self._patience.settled(parcel.name, is_taken=is_taken, is_closing=self._pace.is_closing)
+        self._pace.answered(has_more=bool(self._buffer) or self._may_ask_shelf)
 
     def _divide(self, parcel: Parcel, reason: str) -> None:
         """Never the same body again."""
@@ -276,7 +290,7 @@ class Sender:
         if len(parts) > 1:
             self._buffer.divide_head(parts)
             self._pace.drain(has_more=True)
-            self._pace.answered(has_more=True)
+            self._go_on(parcel, is_taken=False)
         else:
             self._give_up(parcel, "too-large", reason)
 
@@ -292,9 +306,12 @@ class Sender:
         if parcel.seq < 0:
             self._buffer.park()  # it must not keep this scheduler's own messages waiting
             self._may_ask_shelf = False
+        elif outcome.verdict == "again" and self._patience.failed(parcel.name, is_closing=self._pace.is_closing):
+            self._give_up(parcel, "refused", f"for a day the server took others and not this one, {outcome.reason}")
 
     def _give_up(self, parcel: Parcel, reason: str, why: str) -> None:
+        self._may_ask_shelf = False  # whoever refuses one may refuse all that lie there: first it is to take one again
         self._buffer.done(aside=why)
-        self._pace.answered(has_more=bool(self._buffer))
+        self._go_on(parcel, is_taken=False)
         self._losses.warn_dropped(why)
         self._losses.parcel(reason, parcel)

@@ -1,8 +1,8 @@
 """Messages on disk from before their first try until the server has them: the option `spool`.
 
-One folder a server, `<spool>/<hash of its address>`, shared by the schedulers of a user: what one that was killed left
-behind, the next delivers. No file is waited for to reach the platter: the end of a process loses nothing, a power cut
-maybe the last seconds. Nothing here raises, and all of it runs in the sender's thread.
+One folder a server and token, `<spool>/<hash of both>`, shared by the schedulers of a user: what one that was killed
+left behind, the next delivers. No file is waited for to reach the platter: the end of a process loses nothing, a power
+cut maybe the last seconds. Nothing here raises, and all of it runs in the sender's thread.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from daskscope.agent.texts import told
+from daskscope.aside import Aside
 from daskscope.attempts import warn
 from daskscope.claims import Claims
 from daskscope.compression import Encoding, decompress
 from daskscope.errors import BadMessage
-from daskscope.message_file import SUFFIXES, encoding_of, name_of, owner_of, read, set_aside, write
+from daskscope.message_file import SUFFIXES, encoding_of, name_of, owner_of, read, write
 from daskscope.parcel import Parcel, repacked
 from daskscope.room import MAX_BYTES, Room
 from daskscope.waiting import Waiting
@@ -29,13 +30,17 @@ QUIET_S = 60.0
 TOUCH_S = 15.0
 MAX_UNUSABLE = 100
 """So many files that are no messages are dealt with before the sender goes on."""
-MAX_BAD = 1000
-"""So many of them are kept to be looked at; more are removed."""
+REST_S = 600.0
+"""So long nothing is given of a folder in which no more can be set aside: the server may refuse all of it."""
+
+_TROUBLE = (OSError, ValueError, ImportError)
+"""What a disk does, a path that is none, and a message that cannot be read."""
 
 
-def place_of(spool: str | Path, server: str) -> Path:
-    """Where messages for a server lie."""
-    return Path(spool) / hashlib.sha256(server.encode()).hexdigest()[:16]
+def place_of(spool: str | Path, server: str, token: str | None) -> Path:
+    """Where messages for an account on a server lie. Its token says which account."""
+    told_apart = f"{server}\0{token or ''}".encode("utf-8", "backslashreplace")
+    return Path(spool) / hashlib.sha256(told_apart).hexdigest()[:16]
 
 
 class WriteAhead:
@@ -51,14 +56,18 @@ class WriteAhead:
         """`<cluster>-<boot>` of this scheduler."""
         self._out: dict[str, tuple[str, int]] = {}
         """Names of messages that the sender has in memory to their files and sizes: as many as its buffer holds."""
-        self._waiting = Waiting(directory, self._claims, monotonic)
-        self._touch_at = self._speak_at = 0.0
+        self._waiting, self._aside = Waiting(directory, self._claims, monotonic), Aside(directory, monotonic)
+        self._touch_at = self._speak_at = self._rest_until = 0.0
 
     def keep(self, parcel: Parcel) -> bool:
-        is_kept = self._write(parcel)
-        if not is_kept and parcel.name in self._out:
-            self.drop(parcel.name)  # what lies there is not what the sender has
-        return is_kept
+        """Where it lies there in another form, that stays until this one stands, or `drop`: it tells the same, or
+        more."""
+        try:
+            self._write(parcel.name, parcel if parcel.encoding in SUFFIXES else parcel.plain())
+        except _TROUBLE as error:
+            self._say("no spool can be kept in %s, messages are in memory alone: %s", self._directory, told(error))
+            return False
+        return True
 
     def park(self, name: str) -> None:
         if self._out.pop(name, None) is not None:
@@ -67,50 +76,45 @@ class WriteAhead:
     def next(self) -> Parcel | None:
         try:
             self._touch()
-            for _ in range(MAX_UNUSABLE if self._own else 0):
+            may_give = self._own and self._monotonic() >= self._rest_until
+            for _ in range(MAX_UNUSABLE if may_give else 0):
                 file_name = self._waiting.next(self._own, self._out)
                 if file_name is None:
                     break
                 if (parcel := self._taken(file_name)) is not None:
                     return parcel
-        except OSError as error:
+        except _TROUBLE as error:
             self._say("the spool in %s cannot be read: %s", self._directory, told(error))
         return None
 
     def drop(self, name: str) -> None:
         for file_name in self._forget(name):
-            with suppress(OSError):
+            with suppress(*_TROUBLE):
                 (self._directory / file_name).unlink()
 
     def set_aside(self, name: str, reason: str) -> None:
         for file_name in self._forget(name):
-            self._put_away(file_name, reason)
+            self._put_away(file_name, reason, is_message=True)
 
     def close(self) -> None:
         self._claims.close()
 
-    def _write(self, parcel: Parcel) -> bool:
-        try:
-            self._own = self._own or owner_of(parcel.name)
-            parcel = parcel if parcel.encoding in SUFFIXES else parcel.plain()
-            self._directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._directory.mkdir(mode=0o700, exist_ok=True)
-            self._claims.take(owner_of(parcel.name))
-            self._touch()
-            before = self._out.get(parcel.name, ("", 0))
-            if not self._room.has(len(parcel.body) - before[1]):
-                self._say("the spool in %s is full: messages are in memory alone", self._directory)
-                return False
-            file_name = parcel.name + SUFFIXES[parcel.encoding]
-            write(self._directory / file_name, parcel.body)
-            if before[0] not in ("", file_name):
-                (self._directory / before[0]).unlink(missing_ok=True)
-            self._room.add(len(parcel.body) - before[1])
-            self._out[parcel.name] = (file_name, len(parcel.body))
-        except (OSError, BadMessage) as error:
-            self._say("no spool can be kept in %s, messages are in memory alone: %s", self._directory, told(error))
-            return False
-        return True
+    def _write(self, name: str, parcel: Parcel) -> None:
+        """Raises what a disk does."""
+        self._own = self._own or owner_of(name)
+        self._directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._directory.mkdir(mode=0o700, exist_ok=True)
+        self._claims.take(owner_of(name))
+        self._touch()
+        before, n_bytes_before = self._out.get(name, ("", 0))
+        if not self._room.has(len(parcel.body) - n_bytes_before):
+            raise OSError("it is full")
+        file_name = name + SUFFIXES[parcel.encoding]
+        write(self._directory / file_name, parcel.body)
+        self._room.add(len(parcel.body) - n_bytes_before)
+        self._out[name] = (file_name, len(parcel.body))
+        if before not in ("", file_name):
+            (self._directory / before).unlink(missing_ok=True)
 
     def _forget(self, name: str) -> list[str]:
         """It is the sender's no more; the files it may be in."""
@@ -138,18 +142,22 @@ class WriteAhead:
             return parcel
         return None
 
-    def _put_away(self, file_name: str, reason: str) -> None:
+    def _put_away(self, file_name: str, reason: str, *, is_message: bool = False) -> None:
+        """Where no more fits, what is a message stays, and what is none goes."""
         path = self._directory / file_name
-        self._waiting.n_bad += 1
         try:
-            if self._waiting.n_bad > MAX_BAD:
+            if (put := self._aside.put(file_name)) is not None:
+                self._say("a spooled message is not usable and was set aside as %s: %s", put, reason)
+            elif is_message:
+                self._waiting.leave(file_name)
+                self._rest_until = self._monotonic() + REST_S
+                self._say("the spooled message %s stays, for no more is set aside there: %s", path, reason)
+            else:
                 path.unlink()
                 self._say("the spooled message %s is not usable and was removed: %s", path, reason)
-            else:
-                self._say("a spooled message is not usable and was set aside as %s: %s", set_aside(path), reason)
         except FileNotFoundError:
-            self._waiting.n_bad -= 1
-        except OSError as error:
+            pass
+        except _TROUBLE as error:
             self._waiting.leave(file_name)
             self._say("the spooled message %s is not usable and cannot be moved: %s", path, told(error))
 

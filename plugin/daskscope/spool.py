@@ -7,15 +7,22 @@ The user's own spool is readable by its owner alone. One in a folder that somebo
 from __future__ import annotations
 
 import stat
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from daskscope.agent.texts import told
-from daskscope.compression import Encoding
+from daskscope.compression import Encoding, decompress
 from daskscope.discovery import shared_folder
+from daskscope.errors import BadMessage
 from daskscope.message_file import SUFFIXES, owner_of, write
 from daskscope.outcome import Outcome
 from daskscope.room import MAX_BYTES, Room
 from daskscope.settings import Settings
+
+RESERVE_BYTES = 1 << 20
+"""Of the room in a folder: for messages that tell of the end."""
+_CLOSED = b'"phase":"closed"'
 
 
 def folder(data: str | Path) -> Path:
@@ -32,29 +39,44 @@ def spool_of(settings: Settings) -> Path | None:
 
 
 class Spool:
-    """The transport that writes files instead of posting. A full one takes no more: what is new is dropped and counted,
-    for the start of a story is worth more than its middle."""
+    """The transport that writes files instead of posting. A full one takes no more until somebody makes room, but for
+    the last message of a scheduler: what comes waits in the sender, where it grows less detailed."""
 
-    def __init__(self, directory: Path, max_bytes: int = MAX_BYTES, *, shared: bool = False) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        max_bytes: int = MAX_BYTES - RESERVE_BYTES,
+        *,
+        shared: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`shared`: files are for whom the folder is, and the bound is for each scheduler."""
-        self._directory, self._max_bytes, self._shared = directory, max_bytes, shared
+        self._directory, self._max_bytes, self._shared, self._monotonic = directory, max_bytes, shared, monotonic
         self._room: Room | None = None
         self._file_mode = 0o600
 
-    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
+    def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
+        del is_own  # a file keeps no header
         if encoding not in SUFFIXES:
             return Outcome("plain", f"a file in {encoding} is not for every server")
         try:
             self._prepare()
-            if self._room is None:
-                self._room = Room(self._directory, self._max_bytes, owner_of(name) if self._shared else "")
-            if not self._room.has(len(body)):
-                return Outcome("refused", f"the spool in {self._directory} holds {self._max_bytes >> 20} MiB already")
+            if not self._has_room(name, body, encoding):
+                return Outcome("again", f"the spool in {self._directory} is full")
             write(self._directory / f"{name}{SUFFIXES[encoding]}", body, self._file_mode)
             self._room.add(len(body))
         except OSError as error:
             return Outcome("again", told(error))
         return Outcome("kept", "")
+
+    def _has_room(self, name: str, body: bytes, encoding: Encoding) -> bool:
+        """Raises OSError."""
+        if self._room is None:
+            prefix = owner_of(name) if self._shared else ""
+            self._room = Room(self._directory, self._max_bytes, prefix, self._monotonic)
+        if self._room.has(len(body)):
+            return True
+        return _is_last(body, encoding) and self._room.has(len(body), RESERVE_BYTES)
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -71,3 +93,11 @@ class Spool:
                 self._directory.chmod(stat.S_IMODE(self._directory.parent.stat().st_mode))
         if self._shared:
             self._file_mode = stat.S_IMODE(self._directory.stat().st_mode) & 0o666
+
+
+def _is_last(body: bytes, encoding: Encoding) -> bool:
+    """Whether it tells of the end. Within a text of a message the quotes would not stand alone."""
+    try:
+        return _CLOSED in decompress(body, encoding)
+    except (BadMessage, ImportError):
+        return False

@@ -29,8 +29,8 @@ DEADLINE_S = 10.0
 CONNECT_S = 3.0
 MAX_REPLY_BYTES = 64 << 10
 SENT_AT = "daskscope-sent-at"
-"""Header: when this try was made, epoch milliseconds by the clock here. What the server's says then is the difference
-of the two, and the way."""
+"""Header: when this try was made, epoch milliseconds by the clock of the scheduler that made the message. What the
+server's says then is the difference of the two, and the way."""
 KEEP_S = 60.0
 """How long a connection may idle: at the usual pace none is made anew, and one that a firewall forgot is not tried."""
 
@@ -41,8 +41,9 @@ _SENDABLE = re.compile(r"[!-~]+")
 class Transport(Protocol):
     """Where messages go."""
 
-    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
-        """Try once. `name` tells the message from others of this machine (`<cluster>-<boot>-<seq>`)."""
+    def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool) -> Outcome:
+        """Try once. `name` tells the message from others of this machine (`<cluster>-<boot>-<seq>`); `is_own`: this
+        process made it, so that the clock here is its scheduler's."""
         ...
 
     def close(self) -> None: ...
@@ -65,7 +66,7 @@ class Http:
         self._pool: httpcore.ConnectionPool | None = None
         self._context: ssl.SSLContext | None = None
 
-    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
+    def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
         del name
         headers = [
             ("host", urlsplit(self._url).netloc.rpartition("@")[2]),  # with the brackets of an IPv6 address
@@ -73,8 +74,9 @@ class Http:
             ("accept-encoding", "identity"),  # a reply has a few bytes
             ("content-type", wire.CONTENT_TYPE),
             ("content-encoding", encoding),
-            (SENT_AT, str(round(self._now() * 1e3))),
         ]
+        if is_own:
+            headers.append((SENT_AT, str(round(self._now() * 1e3))))
         if self._token:
             if not _SENDABLE.fullmatch(self._token):  # the library below would quote it in its log
                 return Outcome("again", "it cannot be sent, is daskscope.token in order?")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from daskscope.claims import LOCK, Claims
-from daskscope.message_file import BAD, encoding_of, name_of
+from daskscope.message_file import encoding_of, name_of
 
 SCAN_S = 60.0
 """The folder is looked through so often for what others left, whoever died meanwhile."""
@@ -37,8 +37,6 @@ class Waiting:
         self._has_more = True
         """Whether there may be some of this process's that are not in `_found`."""
         self._scan_at = 0.0
-        self.n_bad = 0
-        """Files that were set aside, as of the last look."""
 
     def next(self, own: str, out: Container[str]) -> str | None:
         """The file whose turn it is: `own` ones first, then those of schedulers that are dead, the oldest first. `out`:
@@ -70,14 +68,12 @@ class Waiting:
     def _take_over(self, own: str) -> None:
         """Claim what is nobody's; let go of whom nothing is left."""
         has_messages: dict[str, bool] = {}
-        self.n_bad = 0
         for file_name in self._files():
             owner = file_name[:_OWNER_LENGTH]
             if file_name.endswith(LOCK):
                 has_messages.setdefault(owner, False)
             elif encoding_of(file_name):
                 has_messages[owner] = True
-            self.n_bad += file_name.endswith(BAD)
         for owner in sorted(filter(_OWNER.fullmatch, has_messages), key=lambda owner: owner[33:]):
             held = self._claims.owners
             if owner == own or (len(held) > MAX_CLAIMS and owner not in held):

@@ -75,7 +75,7 @@ def _shelf(settings: Settings) -> Shelf | None:
     """None without the option, and where messages go to files anyway."""
     if settings.spool is None or settings.server is None or spool_of(settings) is not None:
         return None
-    return WriteAhead(place_of(settings.spool, settings.server))
+    return WriteAhead(place_of(settings.spool, settings.server, settings.token))
 
 
 class Watch:

@@ -16,23 +16,23 @@ its own, load no extension and change no setting.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
-from functools import cache
-from importlib import resources
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from daskscope_query import engine, files, layout
+from daskscope_query.exclusion import Exclusion
 from daskscope_query.listing import Listing
-from daskscope_query.tables import CLUSTERS, ROLLUPS, SAMPLES, TABLES, Table
+from daskscope_query.questions import BEFORE, Question, question, sources
+from daskscope_query.tables import CLUSTERS, CLUSTERS_DAILY, ROLLUPS, SAMPLES, TABLES, Table
 
-_BEFORE = "_before"
 _AT_ONCE = 16
 """Files whose footers are looked at together: in a bucket each takes its time."""
 
@@ -61,32 +61,6 @@ class Answer:
     def records(self) -> list[dict[str, Any]]:
         """The rows as dicts; maps become dicts too."""
         return self.rows.to_pylist(maps_as_pydicts="strict")
-
-
-@dataclass(frozen=True, slots=True)
-class _Query:
-    sql: str
-    reads: tuple[str, ...]
-
-    def arguments(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Every parameter of the SQL, null where none is given. Raises TypeError for one that it has not."""
-        known = set(re.findall(r"\$([a-z_]+)", self.sql))
-        if odd := given.keys() - known:
-            raise TypeError(f"The query has no parameter {', '.join(sorted(odd))}; it has {', '.join(sorted(known))}.")
-        return {name: given.get(name) for name in known}
-
-
-@cache
-def _query(name: str) -> _Query:
-    text = resources.files("daskscope_query").joinpath("sql", f"{name}.sql").read_text("utf-8")
-    head, _, _ = text.partition("\n")
-    return _Query(text, tuple(head.removeprefix("-- reads: ").split(", ")))
-
-
-def sources(rollup: str) -> list[str]:
-    """The tables without whose rows of a day nothing is known of what it added."""
-    reads = [name for name in _query(rollup).reads if name in TABLES]
-    return [name for name in reads if name != CLUSTERS.name]
 
 
 @dataclass(slots=True)
@@ -125,18 +99,18 @@ class Lake(Listing):
         clusters = [cluster] if cluster is not None else params.get("clusters")
         first, last = days
         scope = _Scope(account, first, self._with_late(first, last), clusters, received_until)
-        return self._answer(_query(query), scope, params, freshness=True)
+        return self._answer(question(query), scope, params, freshness=True)
 
     def day(self, table: str, *, account: str, day: date) -> Answer:
         """All rows of one day, repeats dropped, in the table's order: always the same."""
         order = ", ".join(f'"{name}"' for name in dict.fromkeys((*TABLES[table].order, *TABLES[table].key)))
-        query = _Query(f'SELECT * FROM "{table}" ORDER BY {order}', (table,))  # noqa: S608  names of our own tables
+        query = Question(f'SELECT * FROM "{table}" ORDER BY {order}', (table,))  # noqa: S608  names of our own tables
         return self._shaped(self._answer(query, _Scope(account, day, day), {}), TABLES[table])
 
     def rollup(self, name: str, *, account: str, day: date) -> Answer:
         """A roll-up of one day, computed from the rows of that day and what came before it. Raises UnmadeError."""
         try:
-            found = self._answer(_query(name), _Scope(account, day, day), {"account": account, "day": day})
+            found = self._answer(question(name), _Scope(account, day, day), {"account": account, "day": day})
             return self._shaped(found, ROLLUPS[name])
         except (duckdb.DataError, pa.ArrowInvalid) as error:
             raise UnmadeError(str(error)) from error
@@ -177,35 +151,72 @@ class Lake(Listing):
         return without.rows(table.schema) if without else None
 
     def stored(self, name: str, account: str, day: date, hidden: bool = False) -> pa.Table:
-        """Rows of a roll-up as it was made when the day was sealed; `hidden`: those that are left out."""
+        """Rows of a roll-up as it was made when the day was sealed; `hidden`: those that are left out.
+
+        Raises UnreadableError, MovedError.
+        """
         table, keys = ROLLUPS[name], self.rollup_keys(name, account, day, day)
-        if not hidden:
-            return self.dataset(keys, table, account, None).to_table()
-        wanted = self._hidden(account, table)
-        if wanted is None:
-            return table.schema.empty_table()
-        return files.relation(
-            self._filesystem, [self._root + key for key in keys], table.schema, account, None, None, ~wanted
-        ).to_table()
+        rows = self.dataset(keys, table, account, None)
+        if hidden:
+            wanted = self._hidden(account, table)
+            if wanted is None:
+                return table.schema.empty_table()
+            paths = [self._root + key for key in keys]
+            rows = files.relation(self._filesystem, paths, table.schema, account, None, None, ~wanted)
+        with _told():
+            return rows.to_table()
+
+    def remaining(self, name: str, account: str, day: date) -> Answer:
+        """What is left of a sealed day's roll-up without what is left out.
+
+        Where no row stands of which it was made, nobody can tell what a cluster added: all goes that is said of its
+        user. Raises UnmadeError, UnreadableError, MovedError.
+        """
+        without = self._without.get(account, Exclusion())
+        if name == CLUSTERS_DAILY.name and without.until is None:
+            return Answer(self.stored(name, account, day), [])
+        if self._whole(name, account, day):
+            return self.rollup(name, account=account, day=day)
+        if without.until is not None:
+            return Answer(ROLLUPS[name].schema.empty_table(), [])
+        users = self.stored(CLUSTERS_DAILY.name, account, day, hidden=True).column("user").combine_chunks()
+        return Answer(self.stored(name, account, day).filter(~pc.field("user").isin(users)), [])
+
+    def _whole(self, name: str, account: str, day: date) -> bool:
+        """Whether all rows stand of which the day's roll-up was made: its own, and those of its clusters before it."""
+        if not all(self.keys(source, account, day, day) for source in sources(name)):
+            return False
+        tables = [CLUSTERS.name, *sources(name)]
+        boots = {boot for table in tables for boot in self._column("boot", table, account, day)}
+        began = layout.day_of(min([layout.midnight_ms(day), *map(_boot_ms, boots)]) / 1000)
+        return not any(self.gone_days(table, account, began, day) for table in tables)
+
+    def clusters(self, table: str, account: str, day: date) -> set[str]:
+        """Whose rows a sealed day of a table holds. Raises UnreadableError, MovedError."""
+        return self._column("cluster", table, account, day)
+
+    def _column(self, name: str, table: str, account: str, day: date) -> set[str]:
+        keys = self._sealed(table, account, day, day)
+        found: set[str] = set()
+        with _told():
+            for batch in self.dataset(keys, TABLES[table], account, None).scanner(columns=[name]).to_batches():
+                found.update(batch.column(name).unique().to_pylist())
+        return found
 
     def codes(self, account: str) -> set[str]:
         """Hashes of all code that the account's rows name, of whatever day. Raises UnreadableError, MovedError."""
         table = TABLES["computations"]
         keys = self.keys(table.name, account, date.min, date.max)
         found: set[str] = set()
-        try:
+        with _told():
             for batch in self.dataset(keys, table, account, None).scanner(columns=["code"]).to_batches():
                 found.update(batch.column("code").flatten().flatten().field("code").unique().to_pylist())
-        except FileNotFoundError as error:
-            raise MovedError(str(error)) from error
-        except (pa.ArrowException, OSError) as error:
-            raise files.UnreadableError(str(error)) from error
         return found
 
     def _shaped(self, answer: Answer, table: Table) -> Answer:
         return Answer(answer.rows.select(table.schema.names).cast(table.schema), answer.skipped)
 
-    def _answer(self, query: _Query, scope: _Scope, params: dict[str, Any], freshness: bool = False) -> Answer:
+    def _answer(self, query: Question, scope: _Scope, params: dict[str, Any], freshness: bool = False) -> Answer:
         # The first try may meet flawed files, the second one files that vanished, the third one such again.
         for _ in range(3):
             session = _Session(self, scope)
@@ -242,7 +253,9 @@ class Lake(Listing):
         first, last = max(first, without.swept_through + timedelta(1)), min(last, self._boundary)
         if first > last:
             return []
-        reads = [TABLES[table] for table in _query(name).reads if table in TABLES]
+        reads = [TABLES[table] for table in question(name).reads if table in TABLES]
+        if name != CLUSTERS_DAILY.name:
+            reads.append(CLUSTERS_DAILY)  # It may outlast the tables.
         try:
             keys = [key for table in reads for key in self.holding(table, account, first, last)]
         except files.UnreadableError:
@@ -275,7 +288,7 @@ class _Session:
     def close(self) -> None:
         self._cursor.close()
 
-    def answer(self, query: _Query, params: dict[str, Any], freshness: bool) -> Answer:
+    def answer(self, query: Question, params: dict[str, Any], freshness: bool) -> Answer:
         arguments = query.arguments(params)
         as_of = self._as_of() if freshness else None
         for name in query.reads:
@@ -283,11 +296,11 @@ class _Session:
                 self._add_rollup(ROLLUPS[name])
             elif name in TABLES:
                 self._add(name, TABLES[name], self._scope.first, self._scope.last, self._scope.clusters)
-        if early := [name for name in query.reads if name.endswith(_BEFORE)]:
+        if early := [name for name in query.reads if name.endswith(BEFORE)]:
             self._add_before(early, [name for name in query.reads if name in TABLES])
         # A statement without parameters is given none: DuckDB refuses an empty set of them.
         rows = self._cursor.sql(query.sql, params=arguments or None).to_arrow_table()
-        tables = {name.removesuffix(_BEFORE) for name in query.reads}
+        tables = {name.removesuffix(BEFORE) for name in query.reads}
         mine = {key for key, table in self._scope.flaws.items() if table in tables}
         return Answer(rows, sorted(mine | self._skipped), as_of, self._until(query.reads) if freshness else None)
 
@@ -306,7 +319,7 @@ class _Session:
     def _add_before(self, early: Sequence[str], tables: Sequence[str]) -> None:
         """Relations of the days before the first one, for clusters of `tables` that were there before it."""
         first = self._scope.first
-        midnight_ms = datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp() * 1000
+        midnight_ms = layout.midnight_ms(first)
         # Identities travel once, so they do not show which clusters there are; every other table does.
         sources = [f'SELECT cluster, boot FROM "{name}_files"' for name in tables if name != "clusters"]  # noqa: S608
         found = self._cursor.execute(" UNION ".join(sources)).fetchall()
@@ -315,7 +328,7 @@ class _Session:
         clusters = sorted({cluster for cluster, _ in began})
         for name in early:
             # With no such cluster the span of days is empty, and so is the relation.
-            self._add(name, TABLES[name.removesuffix(_BEFORE)], from_day, first - timedelta(1), clusters)
+            self._add(name, TABLES[name.removesuffix(BEFORE)], from_day, first - timedelta(1), clusters)
 
     def _add_rollup(self, rollup: Table) -> None:
         account, first, last = self._scope.account, self._scope.first, self._scope.last
@@ -327,10 +340,13 @@ class _Session:
         made = [rollup.schema.empty_table()]
         unmade = self._lake.unmade_days(rollup.name, account, first, last)
         for day in sorted({*unmade, *stale, *self._lake.open_days(first, last)}):
+            make = self._lake.remaining if day in stale and day not in unmade else self._lake.rollup
             try:
-                found = self._lake.rollup(rollup.name, account=account, day=day)
+                found = make(rollup.name, account=account, day=day)
             except UnmadeError:
                 self._skipped.add(layout.unmade_key(rollup.name, account, day))
+            except files.UnreadableError:
+                self._skipped.update(self._lake.rollup_keys(rollup.name, account, day, day))
             else:
                 self._skipped.update(found.skipped)
                 made.append(found.rows)
@@ -362,6 +378,17 @@ class _Session:
         union = " UNION ALL ".join(f'SELECT received_at FROM "{name}"' for name in ["as_of_files", *read])  # noqa: S608  names of our own tables
         latest = self._cursor.sql(f"SELECT max(received_at) AS at FROM ({union})").to_arrow_table()  # noqa: S608
         return latest.column(0)[0].as_py()
+
+
+@contextmanager
+def _told() -> Generator[None]:
+    """What reading raises, as this module says it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise MovedError(str(error)) from error
+    except (pa.ArrowException, OSError) as error:
+        raise files.UnreadableError(str(error)) from error
 
 
 def _boot_ms(boot: str) -> int:

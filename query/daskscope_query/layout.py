@@ -5,11 +5,13 @@
     rollups/<rollup>/account=<a>/day=<day>/part-<n>.parquet       what team views need of a sealed day
     .../part-<n>-r<revision>-<digest>.parquet                     either once more, without what was deleted from it
     rollups/<rollup>/account=<a>/day=<day>/unmade                 nothing could be made of it: made anew when asked for
+    sealed/<table>/account=<a>/day=<day>/gone                     its rows, running totals, were kept no longer
     seals/day=<day>/plan.json, sealed-at.json                     which open files a sealed day was made of; when
     late/day=<day>/to=<day>                                       rows of the one day stand in the other: they came late
     seals/day=<day>/tidied.json                                   what is to be done once a day was done after it
     code/account=<a>/<hash>                                       one piece of user code, encrypted
-    unused/account=<a>/day=<day>.json                             code that no row named on that day: it is about to go
+    code/account=<a>/<hash>-<day>                                 it came again when it was about to go since that day
+    unused/account=<a>/day=<day>.json                             code that nothing named from that day on: about to go
     dead/account=<a>/cluster=<uuid>/<letter>/<message>.json       a message that could not be kept, and why
     dead/unread/<letter>/<message>.json                           likewise, of which not even the sender could be read
 
@@ -41,6 +43,11 @@ _ACCOUNT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 def day_of(at: float) -> date:
     """The UTC day of epoch seconds `at`."""
     return datetime.fromtimestamp(at, UTC).date()
+
+
+def midnight_ms(day: date) -> float:
+    """Epoch milliseconds at which the UTC day begins."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000
 
 
 def days(first: date, last: date) -> list[date]:
@@ -126,6 +133,16 @@ def unmade_key(rollup: str, account: str, day: date) -> str:
     return f"{rollup_prefix(rollup, account, day)}unmade"
 
 
+def gone_key(table: str, account: str, day: date) -> str:
+    """An empty object that says that the account's rows of this sealed day went, for they were kept long enough."""
+    return f"{sealed_prefix(table, account, day)}gone"
+
+
+def is_gone(key: str) -> bool:
+    """Whether `gone_key` made it."""
+    return key.endswith("/gone")
+
+
 def plan_key(day: date) -> str:
     """What `compact` decided before it wrote the first file of a sealed day."""
     return f"{SEALS}day={day:%Y-%m-%d}/plan.json"
@@ -155,8 +172,14 @@ def account_in(key: str) -> str | None:
     return found[1] if found else None
 
 
-def code_key(account: str, code_hash: str) -> str:
-    return f"{CODE}account={checked_account(account)}/{code_hash}"
+def code_key(account: str, code_hash: str, since: date | None = None) -> str:
+    """`since`: of what comes again, the newest day on which some of the account's code was found unused."""
+    return f"{CODE}account={checked_account(account)}/{code_hash}" + (f"-{since:%Y-%m-%d}" if since else "")
+
+
+def hash_in(key: str) -> str:
+    """The hash that `code_key` named."""
+    return key.rpartition("/")[2].partition("-")[0]
 
 
 def dead_prefix(account: str | None, cluster: str | None = None) -> str:

@@ -60,6 +60,11 @@ class Listing:
         days = {layout.day_in(key) for key in self._list(prefix, first, min(last, self._boundary), "/unmade")}
         return sorted(day for day in days - made if day)
 
+    def gone_days(self, table: str, account: str, first: date, last: date) -> set[date]:
+        """Days within these whose rows went, for they were kept long enough."""
+        keys = self._list(layout.sealed_prefix(table, account), first, last, "/gone")
+        return {day for key in keys if (day := layout.day_in(key))}
+
     def open_days(self, first: date, last: date) -> list[date]:
         """Days after the boundary, within these, on which any message arrived."""
         after = max(first, self._boundary + timedelta(1))

@@ -25,6 +25,8 @@ class World:
     connect: Connect
     queued: Callable[[], list[str]]
     """Takes all bodies out of the queue, past the ports: its other end is no port in every world."""
+    delivered: Callable[[], dict[str, str]]
+    """Receipts of what is in the queue, by body; others may have it, too."""
     bury: Callable[[str], None]
     """Has the queue give up on a message with that body."""
 
@@ -41,6 +43,12 @@ def local(request: pytest.FixtureRequest) -> World:
         adapters.close()
         return [delivery.body for delivery in deliveries]
 
+    def delivered() -> dict[str, str]:
+        adapters = connect(env, clock)
+        found = {delivery.body: delivery.receipt for delivery in adapters.feed.receive(100, 0.0)}
+        adapters.close()
+        return found
+
     def bury(body: str) -> None:
         adapters = connect(env, clock)
         adapters.queue.send(body)
@@ -48,7 +56,7 @@ def local(request: pytest.FixtureRequest) -> World:
         adapters.feed.bury(delivery.receipt, "for this test")
         adapters.close()
 
-    return World(lambda: connect(env, clock), queued, bury)
+    return World(lambda: connect(env, clock), queued, delivered, bury)
 
 
 def aws(request: pytest.FixtureRequest) -> World:
@@ -69,12 +77,21 @@ def aws(request: pytest.FixtureRequest) -> World:
                     sqs.delete_message(QueueUrl=env.queue_url, ReceiptHandle=message.get("ReceiptHandle", ""))
         return bodies
 
+    def delivered() -> dict[str, str]:
+        found: dict[str, str] = {}
+        with closing(boto3.client("sqs", endpoint_url=emulator.url)) as sqs:
+            while messages := sqs.receive_message(QueueUrl=env.queue_url, MaxNumberOfMessages=10).get("Messages"):
+                found |= {message.get("Body", ""): message.get("ReceiptHandle", "") for message in messages}
+            for receipt in found.values():
+                sqs.change_message_visibility(QueueUrl=env.queue_url, ReceiptHandle=receipt, VisibilityTimeout=0)
+        return found
+
     def bury(body: str) -> None:
         # As SQS does after the last try: there is no call for it.
         with closing(boto3.client("sqs", endpoint_url=emulator.url)) as sqs:
             sqs.send_message(QueueUrl=dead_letters(env.queue_url), MessageBody=body)
 
-    return World(lambda: connect(env, clock), queued, bury)
+    return World(lambda: connect(env, clock), queued, delivered, bury)
 
 
 WORLDS: dict[str, Callable[[pytest.FixtureRequest], World]] = {"local": local, "aws": aws}
@@ -102,6 +119,11 @@ def connect_again(here: World) -> Iterator[Connect]:
 @pytest.fixture
 def queued(here: World) -> Callable[[], list[str]]:
     return here.queued
+
+
+@pytest.fixture
+def delivered(here: World) -> Callable[[], dict[str, str]]:
+    return here.delivered
 
 
 @pytest.fixture

@@ -82,6 +82,7 @@ def test_a_beat_is_taken_in_whole(clusters: Clusters) -> None:
         lost={"buffer": 3},
         uptime_s=19.25,
         skew_s=-1e-320,
+        skew_of=identity_key(BEAT.boot, BEAT.seq),
         identity_of=identity_key("b1", 0),
     )
 

@@ -55,6 +55,35 @@ def test_forgetting_twice_is_quiet_but_only_for_its_account(clusters: Clusters, 
     assert clusters.find("acme", "c2").id == 2
 
 
+def test_one_that_is_dropped_may_come_again(clusters: Clusters) -> None:
+    clusters.enrol("acme", "c1", 100.0, 110.0)
+    clusters.beat("acme", "c1", BEAT)
+    row = clusters.find("acme", "c1")
+    assert clusters.drop(row)
+    assert clusters.drop(row), "quiet if it is gone"
+    for ask in (lambda: clusters.find("acme", "c1"), lambda: clusters.get("acme", 1)):
+        with pytest.raises(Missing):
+            ask()
+    assert (all_pages(clusters, "acme"), alive(clusters), clusters.deleted(["c1"])) == ([], [], set())
+    assert clusters.enrol("acme", "c1", 100.0, 300.0).id == 2
+    assert clusters.beat("acme", "c1", replace(BEAT, seq=9)).newer
+
+
+def test_one_that_is_heard_of_meanwhile_is_not_dropped(clusters: Clusters) -> None:
+    row = clusters.enrol("acme", "c1", 100.0, 110.0)
+    clusters.beat("acme", "c1", BEAT)
+    assert not clusters.drop(row)
+    assert clusters.find("acme", "c1").seq == BEAT.seq
+    assert clusters.get("acme", 1).uuid == "c1"
+
+
+def test_that_it_was_deleted_stays_when_it_is_dropped(clusters: Clusters) -> None:
+    row = clusters.enrol("acme", "c1", 100.0, 110.0)
+    clusters.forget("acme", "c1", 200.0)
+    assert clusters.drop(row)
+    assert clusters.deleted(["c1"]) == {"c1"}
+
+
 def test_which_were_deleted(clusters: Clusters, gone: str) -> None:
     assert clusters.deleted([gone, "c2", "never"]) == {gone}
     assert clusters.deleted([]) == set()

@@ -39,6 +39,23 @@ def test_a_message_that_does_not_tell_the_skew_leaves_it(clusters: Clusters) -> 
         assert clusters.find("acme", "u1").skew_s == known
 
 
+def test_the_skew_is_of_the_newest_message_that_told_one(clusters: Clusters) -> None:
+    clusters.enrol("acme", "u1", 90.0, 100.0)
+    clusters.beat("acme", "u1", replace(BEAT, boot="b2", seq=9, skew_s=None))
+    for boot, seq, told, known in (
+        ("b1", 7, 1.0, 1.0),
+        ("b2", 3, 2.0, 2.0),
+        ("b2", 2, 3.0, 2.0),
+        ("b2", 8, None, 2.0),
+        ("b1", 8, 4.0, 2.0),
+        ("b2", 8, 5.0, 5.0),
+        ("b2", 10, 6.0, 6.0),
+    ):
+        clusters.beat("acme", "u1", replace(BEAT, boot=boot, seq=seq, identity=None, skew_s=told))
+        assert clusters.find("acme", "u1").skew_s == known
+    assert clusters.find("acme", "u1").skew_of == identity_key("b2", 10)
+
+
 def test_an_older_message_moves_the_last_receipt_into_a_later_day_and_no_further(clusters: Clusters) -> None:
     clusters.enrol("acme", "u1", 90.0, 100.0)
     clusters.beat("acme", "u1", replace(BEAT, seq=9, received_at=200.0))
@@ -65,7 +82,7 @@ def _beats(random: Random) -> list[Beat]:
             identity={"name": f"{boot}-{seq}"} if seq % 3 == 0 else None,
             totals={"n_tasks": seq},
             uptime_s=seq * 10.0,
-            skew_s=1.0,
+            skew_s=float(f"{boot[1]}.{seq}") if seq % 4 == 1 else None,
             phase="closed" if (boot, seq) == ("b3", 7) else "running",
         )
         for boot in ("b1", "b2", "b3")

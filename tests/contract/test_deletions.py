@@ -38,10 +38,30 @@ def test_what_was_asked_is_pending_until_it_is_done(deletions: Deletions) -> Non
     assert _pending(deletions, "acme") == set()
 
 
-def test_the_first_time_stands(deletions: Deletions) -> None:
+def test_of_a_cluster_the_first_time_stands(deletions: Deletions) -> None:
     deletions.ask(ONE)
     deletions.ask(replace(ONE, asked_at=999.0, by="bob"))
     assert _pending(deletions) == {ONE}
+
+
+def test_of_an_account_the_latest_time_stands_and_all_begins_anew(deletions: Deletions) -> None:
+    """Its name may have been used again since."""
+    deletions.ask(ALL)
+    deletions.swept(ALL, date(2026, 11, 20))
+    again = replace(ALL, asked_at=999.25, by="bob")
+    deletions.ask(again)
+    deletions.ask(replace(ALL, asked_at=500.0))
+    deletions.ask(replace(again, by="eve"))
+    assert _pending(deletions) == {again}
+
+
+def test_a_run_that_knows_the_earlier_time_only_settles_nothing_of_the_latest(deletions: Deletions) -> None:
+    deletions.ask(ALL)
+    again = replace(ALL, asked_at=999.25)
+    deletions.ask(again)
+    deletions.swept(ALL, date(2026, 11, 20))
+    deletions.done(ALL)
+    assert _pending(deletions) == {again}
 
 
 def test_it_may_be_asked_again_once_it_is_done(deletions: Deletions) -> None:

@@ -45,3 +45,17 @@ def test_none_is_lost_among_racing_senders(connect_again: Callable[[], Adapters]
     worlds = [connect_again() for _ in range(32)]
     assert race(32, lambda n: worlds[n].queue.send(str(n))) == [None] * 32
     assert sorted(queued()) == sorted(str(n) for n in range(32))
+
+
+def test_what_is_done_does_not_come_again(
+    queue: Queue, delivered: Callable[[], dict[str, str]], queued: Queued
+) -> None:
+    every = [f"{n:02}" for n in range(25)]
+    for body in every:
+        queue.send(body)
+    receipts = delivered()
+    assert sorted(receipts) == every
+    for _ in range(2):
+        queue.delete([receipts[body] for body in every[:23]])
+    queue.delete([])
+    assert sorted(queued()) == every[23:]

@@ -60,7 +60,7 @@ def has(place: Path, n_owners: int, n_messages: int) -> bool:
 def killed_in_turn(house: House, n_kills: int, n_messages: int) -> None:
     with listening() as (server, url):
         spool = house.folder / "spool"
-        place = place_of(spool, url)
+        place = place_of(spool, url, "t")
         configured = {"DASK_DASKSCOPE__SERVER": url, "DASK_DASKSCOPE__SPOOL": str(spool)}
         for n in range(n_kills):
             scheduler = watched(house, **configured)

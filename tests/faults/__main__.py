@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from tests.faults.catalog import runs
+from tests.faults.catalog import runs, tried
 from tests.faults.page import fill
 from tests.faults.peers import beside
 from tests.faults.peers.trial import ROWS
@@ -23,12 +23,19 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.command()
 @click.option("--rows", "chosen", default="", metavar="B1,B3", help="Only these rows.")
 @click.option("--short", is_flag=True, help="In small, as the tests run them.")
+@click.option("--most", type=click.IntRange(1), metavar="N", help="At most N orders (B9), messages (C1) or kills (C5).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of a table.")
 @click.option("--peers/--no-peers", default=None, help="Others beside us (B1, B2, B3, B8); with --short they are not.")
 @click.option("--page", type=_FILE, help="Write the rows of the files ROWS into this page, and try nothing.")
 @click.argument("files", nargs=-1, metavar="[ROWS ...]", type=_FILE)
 def main(
-    chosen: str, short: bool, as_json: bool, peers: bool | None, page: Path | None, files: tuple[Path, ...]
+    chosen: str,
+    short: bool,
+    most: int | None,
+    as_json: bool,
+    peers: bool | None,
+    page: Path | None,
+    files: tuple[Path, ...],
 ) -> None:
     """Put faults between plugin, server and stores, and tell what was lost or doubled; 1 if a row does not hold."""
     if (page is None) != (not files):
@@ -48,7 +55,7 @@ def main(
     logging.disable(logging.CRITICAL)
     rows = list[Row]()
     for name in ids:
-        row = known[name](short)
+        row = tried(known[name], short, most)
         if name in ROWS and (not short if peers is None else peers):
             row = replace(row, peers=beside(name, short))
         rows.append(row)
@@ -62,7 +69,7 @@ def main(
 
 def table(rows: list[Row]) -> Iterator[str]:
     """Rows for a terminal, a line each."""
-    cells = [("row", "tried", "lost", "doubled", "held", "what", "figures"), *map(_cells, rows)]
+    cells = [("row", "form", "tried", "lost", "doubled", "held", "what", "figures"), *map(_cells, rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line in cells:
         yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -72,7 +79,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     held = "yes" if row.held else "NO"
     beside = {f"{name} {told['version']}": f"{told.get('lost', '-')} lost" for name, told in row.peers.items()}
     figures = text({**row.figures, **beside})
-    return row.id, count(row.tried), count(row.lost), count(row.doubled), held, row.what, figures
+    return row.id, row.form or "-", count(row.tried), count(row.lost), count(row.doubled), held, row.what, figures
 
 
 if __name__ == "__main__":

@@ -104,8 +104,8 @@ class _Timed:
     def __init__(self, inner: Transport, line: Line) -> None:
         self._inner, self._line = inner, line
 
-    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
-        outcome = self._inner.deliver(name, body, encoding)
+    def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
+        outcome = self._inner.deliver(name, body, encoding, is_own=is_own)
         self._line.n_attempts += 1
         if outcome.verdict == "kept":
             self._line.oracle.acknowledge(name, body, encoding)

@@ -11,9 +11,11 @@ from tests.faults.row import Figure, Row, count, text
 
 
 def fill(page: Path, rows: Sequence[Row]) -> None:
-    """Put the rows between the marks of a page. Raises ValueError if it has none."""
+    """Put the rows between the marks of a page; what came of others stays where none of these tells it. Raises
+    ValueError if it has no such marks."""
     written = page.read_text()
-    for name, lines in (("rows", _rows(rows)), ("peers", _peers(rows))):
+    tables = {"rows": _rows(rows)} | ({"peers": _peers(rows)} if any(row.peers for row in rows) else {})
+    for name, lines in tables.items():
         before, begin, rest = written.partition(f"<!-- {name} -->")
         _, end, after = rest.partition("<!-- end -->")
         if not (begin and end):
@@ -28,13 +30,13 @@ def _rows(rows: Iterable[Row]) -> Iterable[str]:
         f"{platform.machine()}."
     )
     yield ""
-    yield "| row | fault | tried | lost | doubled | held | figures |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    yield "| row | fault | form | tried | lost | doubled | held | figures |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     for row in rows:
         held = "yes" if row.held else "**no**"
         figures = text({name.replace("_", " "): value for name, value in row.figures.items()})
         counts = " | ".join(map(count, (row.tried, row.lost, row.doubled)))
-        yield f"| {row.id} | {row.what} | {counts} | {held} | {figures} |"
+        yield f"| {row.id} | {row.what} | {row.form or '?'} | {counts} | {held} | {figures} |"
 
 
 def _peers(rows: Iterable[Row]) -> Iterable[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 Figure = int | float | str
+Form = Literal["short", "part", "long"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Row:
     figures: Mapping[str, Figure] = field(default_factory=dict[str, Figure])
     peers: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict[str, Mapping[str, Figure]])
     """By name, what became of as many events that others sent through the same trouble."""
+    form: Form | None = None
+    """`short`: in small, as tests run it. `part`: at length, but with less of what takes long. `long`: all of it."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

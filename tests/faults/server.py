@@ -12,7 +12,7 @@ import json
 import socket
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -64,7 +64,7 @@ class Server:
     def rows(self, table: str) -> list[dict[str, Any]]:
         """All rows of a table by the rule that every query goes by, of sealed and open days."""
         lake = Lake(self.world.lake_root, self.world.seals.boundary())
-        days = sorted({day for key in self.world.objects.list("") if (day := layout.day_in(key))})
+        days = sorted({day for key in self._keys_of(table) if (day := layout.day_in(key))})
         found = list[dict[str, Any]]()
         if days:
             day = days[0]
@@ -74,6 +74,10 @@ class Server:
                 found += answer.records()
                 day += timedelta(1)
         return found
+
+    def _keys_of(self, table: str) -> Iterator[str]:
+        """Of the lake's files, sealed and open ones."""
+        return (key for key in self.world.objects.list("") if f"/{table}/" in key)
 
     def api(self, path: str) -> dict[str, Any]:
         """GET of the API, as the server itself would answer it now."""

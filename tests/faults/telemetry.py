@@ -11,6 +11,7 @@ from daskscope.compression import compress
 from daskscope.testing import boot_at, event, identity, message
 from daskscope_query import lake as lakes
 from daskscope_query.lake import Lake
+from daskscope_query.questions import Question
 
 ACCOUNT = "acme"
 BOOT = boot_at(1_795_248_000_000)
@@ -37,7 +38,7 @@ def ids(n: int, clusters: int, first: int = 0) -> list[Id]:
 def found(root: str, boundary: date | None, first: date, last: date, table: str = "samples") -> Counter[Id]:
     """What whoever asks sees of these days, by the lake's own rule: how many rows of each message."""
     no = "seq" if table == "samples" else "no"
-    query = lakes._Query(f'SELECT cluster, {no} AS no FROM "{table}"', (table,))
+    query = Question(f'SELECT cluster, {no} AS no FROM "{table}"', (table,))
     lake = Lake(root, boundary)
     answer = lake._answer(query, lakes._Scope(ACCOUNT, first, lake._with_late(first, last)), {})
     assert not answer.skipped, answer.skipped

@@ -11,7 +11,9 @@ from daskscope_lambdas.admin_command import admin
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.ports import Missing
 from daskscope_lambdas.service.tokens import mint
+from daskscope_lambdas.service.write import Writer
 from daskscope_lambdas.wiring import LocalAdapters, connect
+from tests.query.lake_rig import envelope
 
 UUID = "ab" * 16
 
@@ -63,6 +65,22 @@ def test_who_means_it_says_so(world: LocalAdapters, data: str) -> None:
 def test_what_is_not_there_cannot_be_deleted(world: LocalAdapters, data: str, what: tuple[str, str], code: int) -> None:
     assert run("delete", *what, "--data", data, "--yes").exit_code == code
     assert world.deletions.pending() == []
+
+
+def test_what_the_lake_alone_knows_is_deleted_by_its_uuid(world: LocalAdapters, data: str) -> None:
+    """Its row was kept no longer."""
+    forgotten, received_at = "ef" * 16, 1_000.0
+    Writer(world.objects, world.seals).write([envelope(cluster=forgotten, account="gone", received_at=received_at)], "b")
+    for wrong in (("cluster", forgotten), ("cluster", "ee" * 16, "--account", "gone"), ("account", "nobody")):
+        assert run("delete", *wrong, "--data", data, "--yes").exit_code == 4
+    result = run("delete", "cluster", forgotten, "--account", "gone", "--data", data, "--yes")
+    assert result.exit_code == 0, result.stderr
+    (pending,) = world.deletions.pending()
+    assert (pending.account, pending.cluster) == ("gone", forgotten)
+    assert world.clusters.deleted([forgotten]) == {forgotten}, "nothing comes of it later"
+    assert run("delete", "cluster", forgotten, "--account", "gone", "--data", data, "--yes").exit_code == 4
+    assert world.clusters.page("gone", None, 9, None).rows == []
+    assert run("delete", "account", "gone", "--data", data, "--yes").exit_code == 0
 
 
 def test_a_cluster_of_another_account_is_not_found(world: LocalAdapters, data: str) -> None:

@@ -83,9 +83,9 @@ def test_a_plugin_sends_after_the_sample_once_the_server_said_that_it_takes_it(s
     encodings = list[str]()
 
     class Noting(Http):
-        def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
+        def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
             encodings.append(encoding)
-            return super().deliver(name, body, encoding)
+            return super().deliver(name, body, encoding, is_own=is_own)
 
     cluster = "5a" * 16
     sender = Sender(Noting(server.url, server.ingest_token), lambda _: None)

@@ -12,6 +12,8 @@ from daskscope.parcel import Parcel
 @dataclass
 class MemoryShelf:
     n_most: int = 1_000_000
+    is_broken: bool = False
+    """Nothing can be written any more, not even in place of what lies there."""
     files: dict[str, tuple[bytes, Encoding]] = field(default_factory=dict)
     out: set[str] = field(default_factory=set)
     """Names of those that a sender has."""
@@ -20,7 +22,7 @@ class MemoryShelf:
 
     def keep(self, parcel: Parcel) -> bool:
         assert parcel.suits(()), "as every server takes it"
-        if parcel.name not in self.files and len(self.files) >= self.n_most:
+        if self.is_broken or (parcel.name not in self.files and len(self.files) >= self.n_most):
             return False
         self.files[parcel.name] = (parcel.body, parcel.encoding)
         self.out.add(parcel.name)

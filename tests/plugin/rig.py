@@ -22,6 +22,8 @@ from daskscope.transport import Outcome
 from daskscope.watch import Watch
 
 KEPT = Outcome("kept", "")
+REPLY = b'{"id": 7, "url": "/acme/clusters/7"}'
+"""Of a server that has the message, as it comes."""
 TAKES_ANY_KEY = "validate" in signature(getattr(scheduler, "_materialize_graph", lambda: None)).parameters
 """Whether this release's schedulers take keys with objects of the user's in them, for what nobody asks for."""
 
@@ -37,7 +39,7 @@ class Inbox:
         self.bodies: list[bytes] = []
         self._kept: queue.SimpleQueue[wire.Message] = queue.SimpleQueue()
 
-    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
+    def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
         outcome = self.answer(name)
         if outcome.verdict == "kept":
             self.bodies.append(decompress(body, encoding))

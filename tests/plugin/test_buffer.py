@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from typing import Any
 
@@ -199,3 +200,66 @@ def test_a_part_that_has_nothing_left_goes_and_is_no_message_lost(monkeypatch: p
     waiting.add(testing.message(seq=2, workers=wire.Workers()))
     assert waiting.losses.counts["events"] == 1
     assert all(parcel.part == 0 for parcel in waiting.parcels)
+
+
+def gauges(n: int) -> wire.Workers:
+    chance = random.Random(n)
+    numbers = {name: [chance.randrange(60_000) for _ in range(n)] for name in ("memory_mib", "managed_mib", "ready")}
+    return testing.workers([f"tls://10.0.{k // 250}.{k % 250}:40000" for k in range(n)], **numbers)
+
+
+@pytest.mark.parametrize("short_of", ["places", "bytes"])
+def test_of_a_large_cluster_gauges_go_and_nothing_else(monkeypatch: pytest.MonkeyPatch, short_of: str) -> None:
+    """Two of its messages are more together than one may be, and as one they are no more than one."""
+    workers = gauges(200)
+    (one,) = packed(testing.message(seq=1, workers=workers), (), Counter())
+    monkeypatch.setattr(module, "MAX_JOINED_BYTES", one.n_plain_bytes + 4_000)
+    monkeypatch.setattr(module, *(("MAX_MESSAGES", 10) if short_of == "places" else ("MAX_BYTES", 10 * len(one.body))))
+    waiting = Waiting()
+    for seq in range(30):
+        waiting.add(testing.message(seq=seq, workers=workers, events=[testing.event(no=seq)]))
+    assert not waiting.losses.counts
+    assert covered(waiting.messages) == [*range(30)]
+    assert [event.no for message in waiting.messages for event in message.events] == [*range(30)]
+
+
+def test_what_cannot_be_merged_for_its_size_is_not_stripped_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_JOINED_BYTES", 0)
+    monkeypatch.setattr(module, "MAX_MESSAGES", 10)
+    waiting = Waiting()
+    for seq in range(12):
+        waiting.add(testing.message(seq=seq, events=[testing.event(no=seq)]))
+    assert waiting.losses.counts == {"buffer-full": 2, "events": 2}, "those that went whole"
+
+
+def test_a_new_message_costs_no_more_than_so_many_bytes_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    opened = Parcel.opened
+    monkeypatch.setattr(Parcel, "opened", lambda parcel: (read.append(parcel.n_plain_bytes), opened(parcel))[1])
+    monkeypatch.setattr(module, "MAX_JOINED_BYTES", 0)
+    waiting = Waiting()
+    for seq in range(40):
+        waiting.add(everything(seq))
+    largest = max(parcel.n_plain_bytes for parcel in waiting.parcels)
+    monkeypatch.setattr(module, "MAX_OPENED_BYTES", 5 * largest)
+    monkeypatch.setattr(module, "MAX_BYTES", waiting.buffer.n_bytes // 2)
+    read.clear()
+    waiting.add(everything(40))
+    assert 4 * largest < sum(read) <= 6 * largest
+    assert waiting.buffer.n_bytes <= module.MAX_BYTES
+
+
+def test_a_fault_while_room_is_made_loses_no_more_than_there_is_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_MESSAGES", 5)
+    waiting = Waiting()
+    for seq in range(5):
+        waiting.add(testing.message(seq=seq))
+
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(module, "joined", fails)
+    with pytest.raises(ZeroDivisionError):
+        waiting.add(testing.message(seq=5))
+    assert [message.seq for message in waiting.messages] == [0, 2, 3, 4, 5]
+    assert waiting.losses.counts == {"buffer-full": 1}

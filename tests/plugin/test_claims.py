@@ -21,6 +21,18 @@ print("held", flush=True)
 sys.stdin.read()
 """
 
+FORK = """
+import os, sys
+from pathlib import Path
+from daskscope.claims import Claims
+held = Claims(Path(sys.argv[1]))
+assert held.take("other")
+if os.fork() == 0:
+    assert not held.owners
+    print("forked", flush=True)
+sys.stdin.read()
+"""
+
 
 @pytest.fixture(params=["locks", "no locks", "no fcntl"])
 def file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -99,6 +111,22 @@ def test_the_lock_of_a_process_goes_however_it_ends(
     end(child)
     child.communicate()
     assert mine.take("other")
+    mine.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_holds_nothing_after_its_parent_and_takes_nothing_from_it(tmp_path: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", FORK, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdin
+    assert child.stdout
+    assert child.stdout.readline() == b"forked\n"
+    mine = Claims(tmp_path)
+    assert not mine.take("other"), "the parent has it still"
+    child.kill()
+    child.wait(60)
+    assert mine.take("other"), "while the forked child lives on"
+    child.stdin.close()
+    child.stdout.close()
     mine.close()
 
 

@@ -12,7 +12,7 @@ from daskscope import testing, wire
 from daskscope.compression import Encoding, compress, decompress
 from daskscope.importing import TRIES, Import, Progress
 from daskscope.message_file import SUFFIXES
-from daskscope.outcome import Outcome
+from daskscope.outcome import Outcome, judge
 
 TAKEN = Outcome("kept", "", wire.Reply(id=1, url="local/clusters/1"))
 
@@ -24,9 +24,11 @@ class Server:
         self.answer = answer
         self.tried: list[str] = []
         self.taken: list[wire.Message] = []
+        self.own: set[bool] = set()
 
-    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
+    def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
         self.tried.append(name)
+        self.own.add(is_own)
         outcome = self.answer(name, body)
         if outcome.verdict == "kept":
             self.taken.append(wire.decode(decompress(body, encoding)))
@@ -108,28 +110,46 @@ def test_a_server_in_trouble_is_waited_for_as_it_asks_and_no_longer_than_it_make
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "outcome", [Outcome("denied", "HTTP 401"), Outcome("kept", "HTTP 200 and no reply of one")], ids=["401", "a portal"]
-)
-def test_a_server_that_is_none_of_ours_loses_nothing(tmp_path: Path, outcome: Outcome) -> None:
+@pytest.mark.parametrize("status", [200, 301, 401, 404, 405])
+def test_a_server_that_is_none_of_ours_loses_nothing(tmp_path: Path, status: int) -> None:
     lay(tmp_path, 0, 1, 2)
-    server = Server(lambda *_: outcome)
+    server = Server(lambda *_: judge(status, None, b"<html>"))
     run = Run(server)
     assert not run(tmp_path)
-    assert (len(server.tried), len(list(tmp_path.glob("*.msg")))) == (1, 3)
+    assert (len(set(server.tried)), len(list(tmp_path.glob("*.msg")))) == (1, 3)
     assert run.importing.progress == Progress(n_left=3)
+    assert f"HTTP {status}" in run.said[-1]
 
 
-def test_what_is_refused_is_set_aside_and_the_rest_goes(tmp_path: Path) -> None:
+def test_no_message_says_when_it_was_sent_for_its_clock_is_another_machine_s(tmp_path: Path) -> None:
+    lay(tmp_path, 0)
+    server = Server()
+    assert Run(server)(tmp_path)
+    assert server.own == {False}
+
+
+@pytest.mark.parametrize("status", [400, 410, 415, 422])
+def test_what_is_refused_is_set_aside_and_the_rest_goes_until_it_is_asked_again(tmp_path: Path, status: int) -> None:
     first, second = lay(tmp_path, 0, 1)
     refused = f"{first.cluster}-{first.boot}-00000000"
-    server = Server(lambda name, _: Outcome("refused", "HTTP 422: no such field") if name == refused else TAKEN)
+    reason = b'{"error": {"message": "no such field"}}'
+    server = Server(lambda name, _: judge(status, None, reason) if name == refused else TAKEN)
     run = Run(server)
     assert not run(tmp_path)
     assert server.taken == [second]
     assert [path.name for path in tmp_path.iterdir()] == [f"{refused}.zst.bad"]
-    assert "HTTP 422: no such field" in run.said[0]
+    assert f"HTTP {status}: no such field" in run.said[0]
     assert Run(server)(tmp_path), "once said, it is no message any more"
+    mended = Server()
+    assert Run(mended).importing.run(tmp_path, again=True)
+    assert mended.taken == [first]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_files_are_none_of_ours_whatever_is_asked_again(tmp_path: Path) -> None:
+    (tmp_path / "notes.bad").write_text("mine")
+    assert Run(Server()).importing.run(tmp_path, again=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.bad"]
 
 
 def test_what_is_too_much_for_one_body_goes_in_parts_the_message_last(tmp_path: Path) -> None:
@@ -144,6 +164,23 @@ def test_what_is_too_much_for_one_body_goes_in_parts_the_message_last(tmp_path: 
     events = [event for part in server.taken for event in part.events]
     assert sorted(event.topic for event in events) == sorted(event.topic for event in message.events)
     assert list(tmp_path.glob("*.msg")) == []
+
+
+def test_what_cannot_be_divided_any_more_is_left_out_and_the_rest_goes(tmp_path: Path) -> None:
+    """A single event that is too much: its file stays for a person to look at."""
+    (message,) = lay(tmp_path / "small", 0)
+    message.events = [testing.event(no=n, topic=os.urandom(200).hex()) for n in range(10)]
+    message.events[4].topic = huge = os.urandom(4000).hex()
+    body, encoding = compress(wire.encode(message))
+    (tmp_path / f"{message.cluster}-{message.boot}-00000000{SUFFIXES[encoding]}").write_bytes(body)
+    server = Server(lambda _, body: Outcome("split", "HTTP 413: no") if len(body) > 3000 else TAKEN)
+    run = Run(server)
+    assert not run(tmp_path)
+    assert sorted(event.no for part in server.taken for event in part.events) == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+    assert not any(huge in event.topic for part in server.taken for event in part.events)
+    assert server.taken[-1].part == 0
+    assert [path.suffix for path in tmp_path.glob("*.*")] == [".bad"]
+    assert "of a part of it alone: HTTP 413" in run.said[-1]
 
 
 def test_what_cannot_be_divided_any_more_is_set_aside(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ async def test_data(tmp_path: Path) -> None:
 async def test_spool(tmp_path: Path) -> None:
     server = Server(answers(503))
     with server.running() as url:
-        place = place_of(tmp_path / "spool", url)
+        place = place_of(tmp_path / "spool", url, "t")
         configured = {"daskscope.server": url, "daskscope.token": "t", "daskscope.spool": str(tmp_path / "spool")}
         with dask.config.set(configured):
             async with running() as cluster:

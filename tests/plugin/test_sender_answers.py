@@ -16,7 +16,7 @@ from daskscope.contents import told_once
 from daskscope.outcome import Outcome, judge
 from daskscope.pace import DRAIN_S
 from daskscope.sender import LEAST_BODY_BYTES
-from tests.plugin.rig import KEPT, Inbox
+from tests.plugin.rig import KEPT, REPLY, Inbox
 from tests.plugin.sending import AGAIN, Bench, seqs
 from tests.plugin.stories import rows
 
@@ -33,12 +33,15 @@ class Case:
     """Between the first ones, with a jitter that is always the longest."""
     lost: str = ""
     """The reason it counts under, if it is."""
+    body: bytes = b"{}"
 
 
 BACKOFF_S = (2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0)
 IN_AN_HOUR = 5 + 1 + (3600 - 62) // 60
 CASES = [
-    Case(200, None, 1), Case(202, None, 1), Case(204, None, 1),
+    Case(200, None, 1, body=REPLY), Case(202, None, 1, body=REPLY),
+    Case(200, None, IN_AN_HOUR, BACKOFF_S), Case(200, None, IN_AN_HOUR, BACKOFF_S, body=b"<html>Please log in</html>"),
+    Case(204, None, IN_AN_HOUR, BACKOFF_S, body=b""),
     Case(301, None, 1, lost="refused"), Case(302, None, 1, lost="refused"), Case(308, None, 1, lost="refused"),
     Case(400, None, 1, lost="refused"), Case(404, None, 1, lost="refused"), Case(410, None, 1, lost="refused"),
     Case(415, None, 1, lost="refused"), Case(422, None, 1, lost="refused"),
@@ -52,14 +55,14 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.status}-{case.retry_after}")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.status}-{case.retry_after}-{case.body.decode()[:7]}")
 def test_an_hour_of_one_answer(case: Case) -> None:
     bench = Bench(jitter=1.0)
     tried_at: list[float] = []
 
     def answer(name: str) -> Outcome:
         tried_at.append(bench.clock.now_s)
-        return judge(case.status, case.retry_after, b"{}", "zstd")
+        return judge(case.status, case.retry_after, case.body, "zstd")
 
     bench.inbox.answer = answer
     bench.put(0)
@@ -93,11 +96,11 @@ class Narrow(Inbox):
         self.most_bytes = most_bytes
         self.tried: list[bytes] = []
 
-    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
+    def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
         self.tried.append(body)
         if len(body) > self.most_bytes:
             return judge(413, None, b"{}", encoding)
-        return super().deliver(name, body, encoding)
+        return super().deliver(name, body, encoding, is_own=is_own)
 
 
 def narrow(most_bytes: int, message: wire.Message) -> tuple[Bench, Narrow, list[wire.Message]]:

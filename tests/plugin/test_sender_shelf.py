@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable
 from itertools import pairwise
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from daskscope import testing, wire
-from daskscope.compression import SAMPLED, decompress
+from daskscope.compression import SAMPLED, Encoding, decompress
 from daskscope.contents import told_once
 from daskscope.outcome import Outcome
 from daskscope.pace import DRAIN_S
@@ -40,6 +41,13 @@ def left_behind(*seqs: int, cluster: str = OTHER) -> MemoryShelf:
     return shelf
 
 
+def go_on(bench: Bench) -> None:
+    """Until there is nothing to do, its pauses passing."""
+    while bench.pause_s is not None:
+        bench.clock.now_s += bench.pause_s
+        bench.step()
+
+
 def told(shelf: MemoryShelf) -> list[int]:
     return sorted(wire.decode(decompress(*file)).seq for file in shelf.files.values())
 
@@ -66,7 +74,12 @@ def test_what_lies_there_is_plain_whatever_the_server_takes() -> None:
     bench = Bench(*[Outcome("kept", "", wire.Reply(id=1, url="/x", accepts=[*SAMPLED]))] * 9, shelf=MemoryShelf())
     encodings: list[str] = []
     deliver = bench.inbox.deliver
-    bench.inbox.deliver = lambda name, body, encoding: (encodings.append(encoding), deliver(name, body, encoding))[1]  # type: ignore[method-assign]
+
+    def noting(name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
+        encodings.append(encoding)
+        return deliver(name, body, encoding, is_own=is_own)
+
+    bench.inbox.deliver = noting  # type: ignore[method-assign]
     for seq in range(3):
         bench.put(seq)
         bench.step()
@@ -154,11 +167,13 @@ def test_own_messages_that_were_parked_come_back_and_count_as_ours(monkeypatch: 
     assert bench.n_waiting == 3
     assert told(shelf) == [*range(10)]
     bench.outcomes = [KEPT, KEPT, KEPT, KEPT, Outcome("refused", "HTTP 422: no"), CLOSE]
-    while bench.pause_s is not None:
-        bench.clock.now_s += bench.pause_s
-        bench.step()
+    go_on(bench)
     assert bench.sender.lost == {"refused": 1, "events": 1}
-    assert sorted(seqs(bench)) == sorted({*range(10)} - {int(name.rpartition("-")[2]) for name in shelf.aside})
+    assert len(shelf.files) > 1, "whoever refuses one is asked again once it took another"
+    bench.put(10)
+    bench.step()
+    go_on(bench)
+    assert sorted(seqs(bench)) == sorted({*range(11)} - {int(name.rpartition("-")[2]) for name in shelf.aside})
     assert bench.replies == [CLOSE.reply]
     assert shelf.files == {}
 
@@ -285,4 +300,82 @@ def test_with_the_real_shelf_the_next_sender_delivers_what_a_killed_one_left(tmp
     shelf.close()
     assert seqs(bench) == [0, 0, 1, 2, 3, 4]
     assert not list(tmp_path.rglob("*.msg"))
+    assert bench.sender.lost == {}
+
+
+def test_whoever_refuses_all_is_not_asked_for_all_that_lies_there() -> None:
+    shelf = left_behind(*range(50))
+    bench = Bench(KEPT, shelf=shelf)
+    bench.put(100)
+    bench.step()
+    bench.inbox.answer = lambda _: Outcome("refused", "HTTP 404: no reason given")
+    go_on(bench)
+    for seq in range(101, 120):
+        bench.put(seq)
+        bench.step()
+        go_on(bench)
+    assert len([name for name in shelf.files if name.startswith(OTHER)]) == 49
+    assert len([name for name in shelf.aside if name.startswith(OTHER)]) == 1
+    bench.inbox.answer = lambda _: KEPT
+    bench.put(120)
+    bench.step()
+    go_on(bench)
+    assert shelf.files == {}
+
+
+def test_of_what_others_made_no_time_of_this_clock_is_told() -> None:
+    shelf = left_behind(0)
+    bench = Bench(shelf=shelf)
+    told_as: dict[str, bool] = {}
+    deliver = bench.inbox.deliver
+
+    def noting(name: str, body: bytes, encoding: Encoding, *, is_own: bool) -> Outcome:
+        told_as[name] = is_own
+        return deliver(name, body, encoding, is_own=is_own)
+
+    bench.inbox.deliver = noting  # type: ignore[method-assign]
+    bench.put(10)
+    bench.step()
+    go_on(bench)
+    assert {name.startswith(OTHER): is_own for name, is_own in told_as.items()} == {True: False, False: True}
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_what_is_divided_on_a_full_disk_is_in_memory_alone_and_arrives(
+    monkeypatch: pytest.MonkeyPatch, is_broken: bool
+) -> None:
+    shelf = MemoryShelf()
+    bench = Bench(Outcome("split", "HTTP 413"), *[AGAIN] * 6, shelf=shelf)
+    texts = [random.Random(n).randbytes(40).hex() for n in range(60)]
+    whole = testing.message(seq=0, logs=testing.logs(*({"no": n, "text": text} for n, text in enumerate(texts))))
+    bench.sender._pack(whole)
+    shelf.is_broken = is_broken
+    bench.step()
+    alone = [each.part for each in bench.sender._buffer.in_memory_alone()]
+    assert alone == ([1, 0] if is_broken else [])
+    monkeypatch.setattr("daskscope.buffer.MAX_MESSAGES", 3)
+    others = [testing.message(seq=seq) for seq in range(1, 6)]
+    for other in others:
+        bench.sender.put(other)
+        bench.step()
+    go_on(bench)
+    kept = [wire.decode(body) for body in bench.inbox.bodies]
+    assert sorted(line for each in kept for line in each.logs.text) == sorted(texts)
+    assert sum(1 + each.merged for each in kept if not each.part) == 6
+    assert (shelf.files, bench.sender.lost) == ({}, {})
+
+
+class Raising(MemoryShelf):
+    """A shelf that does not do as it promises."""
+
+    def keep(self, parcel: Parcel) -> bool:
+        raise ValueError("embedded null byte")
+
+
+def test_a_shelf_that_raises_loses_no_message() -> None:
+    bench = Bench(shelf=Raising())
+    bench.put(*range(5))
+    bench.step()
+    bench.finish()
+    assert seqs(bench) == [*range(5)]
     assert bench.sender.lost == {}

@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from daskscope import shelf as module
 from daskscope import testing, wire
 from daskscope.compression import SAMPLED, decompress
 from daskscope.message_file import owner_of
 from daskscope.parcel import Parcel, Shelf, repacked
-from daskscope.shelf import MAX_BAD, MAX_UNUSABLE, WriteAhead, place_of
+from daskscope.shelf import MAX_UNUSABLE, REST_S, WriteAhead, place_of
 from daskscope.waiting import SCAN_S
 from tests.plugin.rig import Clock
 
@@ -184,8 +183,14 @@ def test_a_message_that_grew_beyond_the_room_is_in_memory_alone(tmp_path: Path) 
     shelf = shelf_in(tmp_path, max_bytes=len(small.body) + 10)
     assert shelf.keep(small)
     assert not shelf.keep(parcel(events=[testing.event(topic=os.urandom(300).hex())]))
-    assert files(tmp_path) == [], "what lay there would be sent in its place"
-    assert shelf.keep(small)
+    assert (tmp_path / "spool" / "here" / files(tmp_path)[0]).read_bytes() == small.body, "it is better than nothing"
+    assert shelf.next() is None, "the sender has it still"
+    shelf.drop(small.name)
+    assert files(tmp_path) == []
+
+
+def missing() -> None:
+    raise ModuleNotFoundError("No module named 'zstandard'", name="zstandard")
 
 
 def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,6 +240,34 @@ def test_a_file_where_the_folder_should_be_raises_nothing(tmp_path: Path, in_the
     assert shelf.next() is None
     shelf.drop(parcel().name)
     shelf.set_aside(parcel().name, "why")
+    shelf.close()
+
+
+@pytest.mark.parametrize("trouble", [read_only, no_space])
+def test_a_message_that_cannot_be_written_again_lies_there_as_it_was(
+    tmp_path: Path, trouble: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another encoding, too: a scheduler that is killed now loses nothing."""
+    with monkeypatch.context() as patch:
+        patch.setattr("daskscope.compression._zstd", missing)
+        before = parcel(events=[testing.event()])
+    shelf = shelf_in(tmp_path)
+    assert shelf.keep(before)
+    with pytest.MonkeyPatch.context() as patch:
+        trouble(patch)
+        assert not shelf.keep(parcel())
+    assert files(tmp_path) == [f"{before.name}.gz.msg"]
+    assert shelf.keep(parcel())
+    assert files(tmp_path) == [f"{before.name}.zst.msg"], "once it stands, the other goes"
+
+
+def test_a_path_that_is_none_raises_nothing() -> None:
+    shelf = WriteAhead(Path("/no\0path"))
+    assert not shelf.keep(parcel())
+    assert shelf.next() is None
+    shelf.drop(parcel().name)
+    shelf.set_aside(parcel().name, "why")
+    shelf.park(parcel().name)
     shelf.close()
 
 
@@ -295,22 +328,50 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     (left,) = left_behind(tmp_path, 0)
     huge = tmp_path / "spool" / "here" / f"{THERE}-{EARLY}-00000001.gz.msg"
     huge.touch()
-    os.truncate(huge, 1 << 40)
+    os.truncate(huge, wire.MAX_BODY_BYTES + 1)
     shelf = shelf_in(tmp_path, max_bytes=1 << 50)
     assert shelf.keep(parcel())
     assert given(shelf) == [left.name]
     assert files(tmp_path, ".bad") == [huge.with_suffix(".bad").name]
 
 
-def test_of_bad_files_so_many_are_kept_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_BAD", 3)
+@pytest.mark.parametrize("bound", ["MAX_FILES", "MAX_BYTES"])
+def test_so_much_is_set_aside_and_more_that_is_no_message_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    monkeypatch.setattr(f"daskscope.aside.{bound}", 3)
     left_behind(tmp_path, 0)
     for n in range(1, 8):
-        (tmp_path / "spool" / "here" / f"{THERE}-{EARLY}-{n:08d}.gz.msg").write_bytes(b"bad")
+        (tmp_path / "spool" / "here" / f"{THERE}-{EARLY}-{n:08d}.gz.msg").write_bytes(b"b")
     shelf = shelf_in(tmp_path)
     assert shelf.keep(parcel())
     assert len(given(shelf)) == 1
-    assert len(files(tmp_path, ".bad")) == 3 < MAX_BAD
+    assert len(files(tmp_path, ".bad")) == 3
+    assert len(files(tmp_path)) == 2, "those that are messages"
+
+
+def test_no_message_that_is_refused_is_ever_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daskscope.aside.MAX_FILES", 3)
+    left, clock = left_behind(tmp_path, *range(10)), Clock()
+    shelf = shelf_in(tmp_path, clock)
+    assert shelf.keep(parcel())
+
+    def refused() -> int:
+        n = 0
+        while (each := shelf.next()) is not None:
+            shelf.set_aside(each.name, "HTTP 422: no")
+            n += 1
+        return n
+
+    assert refused() == 4
+    assert refused() == 0, "it rests: the server may refuse all of them"
+    clock.now_s += REST_S
+    assert refused() == 1
+    assert (len(files(tmp_path, ".bad")), len(files(tmp_path))) == (3, 1 + 10 - 3)
+    for path in (tmp_path / "spool" / "here").glob("*.bad"):
+        path.unlink()
+    clock.now_s += REST_S
+    assert [each.name for each in (shelf.next(), shelf.next()) if each] == [left[5].name, left[6].name]
 
 
 def test_a_long_queue_is_not_listed_for_each_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,9 +410,6 @@ def test_without_zstandard_what_another_wrote_with_it_goes_all_the_same(
 ) -> None:
     (left,) = left_behind(tmp_path, 0)
 
-    def missing() -> None:
-        raise ModuleNotFoundError("No module named 'zstandard'", name="zstandard")
-
     monkeypatch.setattr("daskscope.compression._zstd", missing)
     shelf = shelf_in(tmp_path)
     assert shelf.keep(parcel())
@@ -360,9 +418,10 @@ def test_without_zstandard_what_another_wrote_with_it_goes_all_the_same(
     assert (found.name, found.body, found.encoding) == (left.name, left.body, "zstd")
 
 
-def test_each_server_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    places = {place_of(tmp_path, server) for server in ("http://a:1", "http://a:2", "https://b")}
-    assert len(places) == 3
+def test_each_account_on_each_server_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    accounts = [("http://a:1", "t"), ("http://a:2", "t"), ("https://b", "t"), ("https://b", "u"), ("https://b", None)]
+    places = {place_of(tmp_path, server, token) for server, token in accounts}
+    assert len(places) == len(accounts)
     assert {place.parent for place in places} == {tmp_path}
     assert all(len(place.name) == 16 for place in places)
 

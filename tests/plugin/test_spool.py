@@ -1,8 +1,10 @@
 """The spool: whole files, private, bounded, named as `daskscope serve` expects them."""
 
 import errno
+import os
 import secrets
 import stat
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 from daskscope import testing, wire
 from daskscope.compression import SAMPLED, Encoding, compress
 from daskscope.outcome import Outcome
+from daskscope.parcel import packed, repacked
+from daskscope.room import MAX_BYTES
 from daskscope.spool import Spool, folder
 from tests.plugin.rig import spooled
 
@@ -47,14 +51,33 @@ def test_the_same_message_again_is_the_same_file(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_full_spool_takes_no_more_and_says_where_it_is(tmp_path: Path) -> None:
+def test_a_full_spool_takes_no_more_for_now_and_says_where_it_is(tmp_path: Path) -> None:
     spool = Spool(tmp_path, max_bytes=10)
     assert spool.deliver("c-b-1", b"12345", "zstd").verdict == "kept"
     assert spool.deliver("c-b-2", b"12345", "zstd").verdict == "kept"
     outcome = spool.deliver("c-b-3", b"1", "zstd")
-    assert outcome.verdict == "refused"
+    assert outcome.verdict == "again"
     assert str(tmp_path) in outcome.reason
     assert sorted(file.name for file in tmp_path.iterdir()) == ["c-b-1.zst.msg", "c-b-2.zst.msg"]
+
+
+@pytest.mark.parametrize("packed_by", ["the sender", "a merge"])
+def test_the_last_message_has_room_of_its_own_in_a_full_spool(tmp_path: Path, packed_by: str) -> None:
+    spool = Spool(tmp_path, max_bytes=10)
+    assert spool.deliver("c-b-0", bytes(10), "zstd").verdict == "kept"
+    talks = testing.message(seq=1, events=[testing.event(detail='"phase":"closed"')])
+    assert spool.deliver("c-b-1", *compress(wire.encode(talks))).verdict == "again"
+    (last,) = packed(testing.message(seq=2, phase="closed"), (), Counter())
+    last = last if packed_by == "the sender" else repacked(last.opened(), ())
+    assert spool.deliver(last.name, last.body, last.encoding).verdict == "kept"
+
+
+def test_the_room_for_last_messages_is_bounded(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    (tmp_path / "c-b-0.zst.msg").touch()
+    os.truncate(tmp_path / "c-b-0.zst.msg", MAX_BYTES)
+    body, encoding = compress(wire.encode(testing.message(phase="closed")))
+    assert spool.deliver("c-b-1", body, encoding).verdict == "again"
 
 
 def test_a_folder_that_cannot_be_made_is_tried_again_later(tmp_path: Path) -> None:
@@ -108,4 +131,4 @@ def test_each_scheduler_has_room_of_its_own_in_a_shared_folder(tmp_path: Path) -
     one, other = (Spool(tmp_path / "spool", max_bytes=10, shared=True) for _ in range(2))
     verdicts = [one.deliver(f"c-a-{n}", b"12345", "zstd").verdict for n in range(3)]
     verdicts += [other.deliver(f"c-b-{n}", b"12345", "zstd").verdict for n in range(3)]
-    assert verdicts == ["kept", "kept", "refused"] * 2
+    assert verdicts == ["kept", "kept", "again"] * 2

@@ -21,6 +21,7 @@ from daskscope import __version__, transport, wire
 from daskscope.compression import SAMPLED, Encoding
 from daskscope.outcome import MAX_WAIT_S
 from daskscope.transport import MAX_REPLY_BYTES, Http, Outcome
+from tests.plugin import rig
 from tests.plugin.ingest_server import Answer, Server, answers, request, talking
 
 TOKEN = "dst_very-secret"
@@ -32,7 +33,10 @@ def post(url: str, token: str | None = TOKEN, times: int = 1, encoding: Encoding
 
 
 REPLY = {"id": 7, "url": "/acme/clusters/7", "next_s": 30, "wish": ["identity"]}
-NO_REPLY = Outcome("kept", "HTTP 200 and no reply of one")
+NO_REPLY = Outcome("again", "HTTP 200 and no reply of a daskscope server")
+
+
+TAKEN = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(rig.REPLY), rig.REPLY)
 
 
 def test_a_message_is_posted_with_token_and_encoding_and_the_reply_is_read() -> None:
@@ -55,9 +59,11 @@ def test_each_try_says_when_it_was_made_by_the_clock_here() -> None:
     times = iter([1_800_000_000.0004, 1_800_000_009.5])
     with server.running() as url, contextlib.closing(Http(url, TOKEN, now=lambda: next(times))) as http:
         for _ in range(2):
-            http.deliver("c-b-1", b"the same body", "zstd")
-    assert [headers["daskscope-sent-at"] for _, headers, _ in server.posts] == ["1800000000000", "1800000009500"]
-    assert [body for *_, body in server.posts] == [b"the same body"] * 2
+            http.deliver("c-b-1", b"the same body", "zstd", is_own=True)
+        http.deliver("c-b-0", b"of another scheduler", "zstd", is_own=False)
+    said = [headers.get("daskscope-sent-at") for _, headers, _ in server.posts]
+    assert said == ["1800000000000", "1800000009500", None], "another one's clock is not known here"
+    assert [body for *_, body in server.posts][:2] == [b"the same body"] * 2
 
 
 def test_without_a_token_none_is_sent() -> None:
@@ -83,7 +89,7 @@ ERROR = {"error": {"code": "bad-message", "message": "Column x is short."}}
 @pytest.mark.parametrize(
     ("status", "verdict", "reason"),
     [
-        (200, "kept", ""), (202, "kept", ""), (204, "kept", ""),
+        (200, "again", "HTTP 200 and no reply"), (204, "again", "HTTP 204 and no reply"),
         (301, "refused", "HTTP 301"), (307, "refused", "HTTP 307"),
         (400, "refused", "HTTP 400: Column x is short."),
         (401, "denied", "HTTP 401"), (403, "denied", "HTTP 403"),
@@ -215,7 +221,7 @@ def test_through_a_proxy_https_is_a_tunnel_and_the_proxy_never_sees_the_token(
         with context.wrap_socket(connection, server_side=True) as inner:
             for _ in range(2):
                 posted.append(request(inner))
-                inner.sendall(b"HTTP/1.1 204 OK\r\n\r\n")
+                inner.sendall(TAKEN)
 
     if is_trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -328,7 +334,7 @@ def test_a_token_that_cannot_be_sent_shows_in_no_reason(token: str) -> None:
     ],
     ids=lambda body: body[:24].decode("ascii", "replace"),
 )  # fmt: skip
-def test_a_2xx_with_a_hostile_body_is_kept_without_a_reply(body: bytes) -> None:
+def test_a_2xx_with_a_hostile_body_keeps_no_message(body: bytes) -> None:
     with Server(answers(200, body)).running() as url:
         assert post(url) == NO_REPLY
 
@@ -347,7 +353,7 @@ def test_a_connection_is_kept_from_one_message_to_the_next() -> None:
         connections.append(connection.fileno())
         while True:
             request(connection)
-            connection.sendall(b"HTTP/1.1 204 OK\r\n\r\n")
+            connection.sendall(TAKEN)
 
     with talking(talk) as address:
         assert post(f"http://{address}", times=3).verdict == "kept"
@@ -357,7 +363,7 @@ def test_a_connection_is_kept_from_one_message_to_the_next() -> None:
 def test_a_connection_that_the_server_closed_meanwhile_is_made_anew() -> None:
     def talk(connection: socket.socket, leave: threading.Event) -> None:
         request(connection)
-        connection.sendall(b"HTTP/1.1 204 OK\r\n\r\n")
+        connection.sendall(TAKEN)
         connection.shutdown(socket.SHUT_RDWR)
         closed.set()
 

@@ -24,7 +24,7 @@ from daskscope.testing import (
     span,
     tasks,
 )
-from daskscope_query import lake, layout
+from daskscope_query import lake, layout, questions
 from daskscope_query.lake import Lake, MovedError
 from daskscope_query.tables import GROUPS, ROLLUPS, TABLES
 from tests.query.lake_rig import DAY, DAY_S, OTHER, START, TOMORROW, LakeRig, envelope
@@ -220,7 +220,7 @@ def _age(rig: LakeRig) -> None:
 def test_a_lake_of_version_1_answers_as_before(rig: LakeRig) -> None:
     rig.write(envelope(**EVERYTHING))
     _age(rig)
-    before = ("groups", "exceptions", "exception_kinds", "events", "workers", "samples", "prefixes")
+    before = ("groups", "exceptions", "exception_kinds", "events", "workers", "samples", "prefixes", "completeness")
     for query in before:
         answer = rig.ask(query, **_params(query))
         assert (answer.rows.num_rows > 0, answer.skipped) == (True, []), query
@@ -289,7 +289,7 @@ def test_a_query_refuses_a_parameter_it_has_not(rig: LakeRig) -> None:
 def test_sql_reaches_no_file_and_no_setting(rig: LakeRig, sql: str) -> None:
     rig.write(envelope(events=[event()]))
     path = rig.root / layout.open_key("events", DAY, "batch-1")
-    query = lake._Query(sql.format(path=path), ())
+    query = questions.Question(sql.format(path=path), ())
     scope = lake._Scope("acme", DAY, DAY)
     with pytest.raises(duckdb.Error, match=r"disabled|locked|not allowed|cannot"):
         rig.lake()._answer(query, scope, {})
@@ -299,5 +299,5 @@ def test_every_query_says_what_it_reads() -> None:
     names = [path.name.removesuffix(".sql") for path in resources.files("daskscope_query").joinpath("sql").iterdir()]
     assert {*QUERIES, *ROLLUPS, "group_names"} == set(names)
     for name in names:
-        for read in lake._query(name).reads:
+        for read in questions.question(name).reads:
             assert read.removesuffix("_before") in {*TABLES, *ROLLUPS}, name

@@ -50,10 +50,12 @@ def replay(world: Adapters, ids: tuple[str, ...]) -> None:
     What is in the lake already is not counted twice. What still cannot be kept comes back.
     """
     from daskscope_lambdas.service import replay as service
+    from daskscope_lambdas.service.exclusions import Exclusions
     from daskscope_lambdas.service.letters import Letters
 
     letters = Letters(world.objects, world.clock)
-    told = service.replay(letters, world.dead_letters, world.queue, ids or None)
+    exclusions = Exclusions(world.deletions, world.clusters)
+    told = service.replay(letters, world.dead_letters, world.queue, ids or None, exclusions)
     click.echo(f"{told.sent} sent back into the queue, {told.left} left.", err=True)
     for problem in told.problems:
         click.echo(f"Not sent: {problem}", err=True)

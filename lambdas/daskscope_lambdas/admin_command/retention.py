@@ -27,8 +27,8 @@ def retention(
 ) -> None:
     """Show how long rows of the account are kept, or change it for some tables.
 
-    Days that are older go once a day. With `clusters`, ended clusters leave the lists too. Code goes with the last row
-    that names it.
+    Days that are older go once a day; of tables that tell running totals not before each of their clusters was silent
+    for as long. With `clusters`, ended clusters leave the lists too. Code goes after the last row that names it.
     """
     from daskscope.records import Records
     from daskscope_lambdas.service.retention import KEPT

@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from daskscope import wire
-from daskscope.errors import TooLarge
-from daskscope.message_file import encoding_of, first, read, set_aside
+from daskscope.compression import Encoding
+from daskscope.errors import BadMessage
+from daskscope.message_file import encoding_of, first, name_of, read, set_aside
+from daskscope.outcome import Outcome
+from daskscope.piecewise import posted
 from daskscope_lambdas.embedded.function import Handler
 
 logger = logging.getLogger("daskscope.serve")
@@ -30,7 +33,7 @@ MAX_REFUSED = 100
 """So often in one round the server may fail at a message: then it is in trouble itself, and the others wait."""
 MAX_REMEMBERED = 100_000
 """Files that stay where they are, and are not to be taken again and again."""
-GONE = 410
+GONE, TOO_LARGE = 410, 413
 
 
 class Intake:
@@ -77,17 +80,27 @@ class Intake:
     def _take(self, path: Path) -> bool:
         """False if the server is in trouble, not the message. Raises OSError."""
         try:
-            answer = self._ingest(self._post(read(path), encoding_of(path.name) or ""), None)
-        except TooLarge as error:
-            self._put_away(path, str(error))
-            return True
-        if answer["statusCode"] >= 500 or answer["statusCode"] in (401, 403):
+            outcome = posted(name_of(path.name), read(path), encoding_of(path.name) or "zstd", self._post)
+        except BadMessage as error:
+            outcome = Outcome("refused", str(error))
+        if outcome.verdict == "again":
             return False
-        if 200 <= answer["statusCode"] < 300 or answer["statusCode"] == GONE:
+        if outcome.verdict == "kept":
             self._remove(path)
         else:
-            self._put_away(path, json.loads(answer["body"])["error"]["message"])
+            self._put_away(path, outcome.reason)
         return True
+
+    def _post(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
+        """What this server's own ingest says of it."""
+        del name  # the message tells it, too
+        answer = self._ingest(self._request(body, encoding), None)
+        status: int = answer["statusCode"]
+        if 200 <= status < 300 or status == GONE:
+            return Outcome("kept", "")
+        if status >= 500 or status in (401, 403):
+            return Outcome("again", f"HTTP {status}")
+        return Outcome("split" if status == TOO_LARGE else "refused", json.loads(answer["body"])["error"]["message"])
 
     def _remove(self, path: Path) -> None:
         try:
@@ -108,7 +121,7 @@ class Intake:
             self._told.add(name)
             logger.warning(f"The spooled message %s {what}", self._folder / name, why)
 
-    def _post(self, body: bytes, encoding: str) -> dict[str, Any]:
+    def _request(self, body: bytes, encoding: Encoding) -> dict[str, Any]:
         return {
             "version": "2.0",
             "rawPath": wire.PATH,

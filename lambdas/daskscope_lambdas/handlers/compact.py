@@ -3,6 +3,7 @@ deleted or is kept no longer."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from daskscope_lambdas.handlers import house
@@ -13,15 +14,31 @@ from daskscope_lambdas.service.gather import Gatherer
 from daskscope_lambdas.service.tidy import Tidier
 from daskscope_query import engine
 
+logger = logging.getLogger("daskscope.compact")
+
 house.start("objects", "seals")
 engine.limit_memory(house.memory_bytes())
 
 
 def handler(event: dict[str, Any], context: object) -> None:
-    """An EventBridge Scheduler event; what it says does not matter, only that it came."""
+    """An EventBridge Scheduler event; what it says does not matter, only that it came.
+
+    Each has its turn though one before it failed; the first failure is raised at the end.
+    """
     world = house.adapters()
     exclusions = Exclusions(world.deletions, world.clusters)
-    Gatherer(world.objects, world.seals, world.clock, world.lake_root).run()
-    Compactor(world.objects, world.seals, world.clock, world.lake_root, exclusions).run()
-    Deleter(world).run()
-    Tidier(world).run()
+    turns = (
+        Gatherer(world.objects, world.seals, world.clock, world.lake_root).run,
+        Compactor(world.objects, world.seals, world.clock, world.lake_root, exclusions).run,
+        Deleter(world).run,
+        Tidier(world).run,
+    )
+    trouble: Exception | None = None
+    for turn in turns:
+        try:
+            turn()
+        except Exception as error:
+            logger.warning("%s failed.", turn.__qualname__, exc_info=error)
+            trouble = trouble or error
+    if trouble:
+        raise trouble

@@ -78,7 +78,9 @@ class Deletions(Protocol):
     """What somebody wants gone, until all of it is."""
 
     def ask(self, deletion: Deletion) -> None:
-        """Write it down. Quiet if it was asked before: the first time stands."""
+        """Write it down. Quiet if it was asked before: of a cluster the first time stands, of an account the latest,
+        and all of its days are to be looked at anew: the name may have been used again meanwhile.
+        """
         ...
 
     def pending(self, account: str | None = None) -> Sequence[Deletion]:
@@ -88,9 +90,11 @@ class Deletions(Protocol):
         ...
 
     def swept(self, deletion: Deletion, day: date) -> None:
-        """Sealed days up to `day` hold nothing of it. Quiet if it is done."""
+        """Sealed days up to `day` hold nothing of it. Quiet if it is done, or was asked again since."""
         ...
 
     def done(self, deletion: Deletion) -> None:
-        """Nothing is left of it, and it need not be known any more. Quiet if that was said before."""
+        """Nothing is left of it, and it need not be known any more. Quiet if that was said before; one that was asked
+        again since stays.
+        """
         ...

@@ -24,7 +24,7 @@ class Beat:
     lost: dict[str, int]
     uptime_s: float = 0.0
     skew_s: float | None = None
-    """Server's clock less the scheduler's; None keeps the one already known."""
+    """Server's clock less the scheduler's; None tells nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,9 @@ class ClusterRow:
     uptime_s: float = 0.0
     """Of the boot, by the scheduler's monotonic clock, at its newest message."""
     skew_s: float | None = None
-    """Server's clock less the scheduler's when its newest message was sent; None if it never said."""
+    """Server's clock less the scheduler's, as the newest message gave it that told any; None if none did."""
+    skew_of: str = ""
+    """Boot and seq (`identity_key`) of that message."""
     identity_of: str = ""
     """Boot and seq (`identity_key`) of the message that told the identity; empty as long as none did."""
     close_asked_at: float | None = None
@@ -100,8 +102,8 @@ class Clusters(Protocol):
         ...
 
     def beat(self, account: str, uuid: str, beat: Beat) -> Heard:
-        """Take a message into the row if its (boot, seq) is newer than the row's. Else nothing changes but the
-        identity, where it tells a newer one than the row's: so messages may come in any order.
+        """Take a message into the row if its (boot, seq) is newer than the row's. Else nothing changes but identity
+        and skew, where it tells newer ones than the row's: so messages may come in any order.
 
         `last_received_at` never goes back, a known identity is never lost, and what was asked of the cluster stays. An
         older message moves `last_received_at` only into a later day: there the lake has it, and is to be asked.
@@ -144,6 +146,13 @@ class Clusters(Protocol):
 
         False, and nothing changed, if a beat came since `row` was read, or if it is out already: of many callers one
         gets True.
+        """
+        ...
+
+    def drop(self, row: ClusterRow) -> bool:
+        """Delete the row and its number, as if it had never come: its next message enrols it anew. Quiet if it is gone.
+
+        False, and nothing changed, if a beat came since `row` was read.
         """
         ...
 

@@ -17,6 +17,10 @@ class Queue(Protocol):
         """Returns once `body` is durable: 1 to MAX_QUEUED_BYTES printable ASCII characters, else ValueError."""
         ...
 
+    def delete(self, receipts: Sequence[str]) -> None:
+        """Done with these deliveries, as QueueFeed and event sources number them. One no longer good is ignored."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
@@ -67,6 +71,10 @@ class DeadLetters(Protocol):
         """All of them, in no promised order. Those that come or go meanwhile may or may not be among them; others who
         ask meanwhile may not see them for some minutes.
         """
+        ...
+
+    def lasting(self) -> Iterator[str]:
+        """Bodies of those that stay until somebody sends them back, however long that takes."""
         ...
 
     def send_back(self, chosen: Callable[[str], bool]) -> int:

@@ -15,12 +15,13 @@ from functools import partial
 from daskscope import wire
 from daskscope.errors import BadMessage
 from daskscope_lambdas.ports import Missing, ObjectStore, Taken, Vault
+from daskscope_lambdas.service.leaving import leaving
 from daskscope_query import layout
 
 _HASH = re.compile(r"[0-9a-f]{32}")
 _REMEMBERED = 10_000
 REMEMBERED_S = 3600.0
-"""Code that no row names goes (unused.py). What comes again after that is to be kept again."""
+"""Code that nothing names goes (unused.py). What comes again after that is to be kept again."""
 _AT_ONCE = 16
 """Calls of the store: one after another, 1,000 snippets would outlast the function."""
 
@@ -36,15 +37,11 @@ class CodeKeeper:
 
     def keep(self, account: str, codes: Sequence[wire.Code]) -> None:
         """Returns once all of them are durable. Raises BadMessage, and keeps none, if a hash is not its text's."""
-        for index, code in enumerate(codes):
-            if _hash(code.text) != code.hash:
-                raise BadMessage(
-                    f"The hash {code.hash!r} is not the SHA-256 (first 32 hex digits) of its text.",
-                    f"$.codes[{index}].hash",
-                )
+        check_hashes(codes)
         new = {code.hash: _bytes(code.text) for code in codes if not self._knows(account, code.hash)}
+        keys = self._keys(account, new) if new else {}
         sealed = self._vault.seal(account, new) if new else {}
-        puts = self._pool.map(partial(self._put, account), sealed, sealed.values())
+        puts = self._pool.map(self._put, [keys[code_hash] for code_hash in sealed], sealed.values())
         for code_hash, _ in zip(sealed, puts, strict=True):
             self._remember(account, code_hash)
 
@@ -71,13 +68,26 @@ class CodeKeeper:
             for known in [each for each in self._known if each[0] == account]:
                 del self._known[known]
 
-    def _put(self, account: str, code_hash: str, sealed: bytes) -> None:
+    def _keys(self, account: str, hashes: Iterable[str]) -> dict[str, str]:
+        """Under which key each is to be kept: of what is about to go, under one that no mark can name by now. Asked for
+        before anything is put: what nobody marked yet will stay for long enough.
+        """
+        marks = leaving(self._objects, account)
+        marked = {layout.hash_in(key) for keys in marks.values() for key in keys}
+        newest = max(marks, default=None)
+        return {each: layout.code_key(account, each, newest if each in marked else None) for each in hashes}
+
+    def _put(self, key: str, sealed: bytes) -> None:
         with suppress(Taken):
-            self._objects.put_new(layout.code_key(account, code_hash), sealed)
+            self._objects.put_new(key, sealed)
 
     def _get(self, account: str, code_hash: str) -> bytes | None:
+        key = layout.code_key(account, code_hash)
         with suppress(Missing):
-            return self._objects.get(layout.code_key(account, code_hash))
+            return self._objects.get(key)
+        for other in self._objects.list(f"{key}-"):
+            with suppress(Missing):
+                return self._objects.get(other)
         return None
 
     def _knows(self, account: str, code_hash: str) -> bool:
@@ -94,6 +104,16 @@ class CodeKeeper:
             self._known.move_to_end((account, code_hash))
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
+
+
+def check_hashes(codes: Sequence[wire.Code]) -> None:
+    """Raises BadMessage if a hash is not its text's."""
+    for index, code in enumerate(codes):
+        if _hash(code.text) != code.hash:
+            raise BadMessage(
+                f"The hash {code.hash!r} is not the SHA-256 (first 32 hex digits) of its text.",
+                f"$.codes[{index}].hash",
+            )
 
 
 def _bytes(text: str) -> bytes:

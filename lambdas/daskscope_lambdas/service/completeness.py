@@ -1,12 +1,14 @@
 """Whether all of a cluster arrived: its messages by their numbers, what it says it dropped, and how its end is known.
 
-Computed on reading, so a message that was merely slow is missing only until it is there.
+Computed on reading, so a message that was merely slow is missing only until it is there. Of days whose rows are kept no
+longer nobody can tell: then what arrived is not known, and is neither whole nor missing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from daskscope_lambdas.ports import ClusterRow
@@ -32,12 +34,14 @@ def completeness(asker: Asker, row: ClusterRow, now: float) -> dict[str, Any]:
     waiting = max(acknowledged, 0) if now - row.last_received_at <= WAITING_S else 0
     expected = sum(told.values()) + max(acknowledged, 0)
     received = sum(found["received"] for found in boots.values())
+    gone = asker.gone_of(row)
     found = {
         "expected": expected,
-        "received": received,
+        "received": None if gone else received,
         "waiting": waiting,
-        "missing": expected - received - waiting,
-        "merged": received - sum(found["n_messages"] for found in boots.values()),
+        "missing": None if gone else expected - received - waiting,
+        "merged": None if gone else received - sum(found["n_messages"] for found in boots.values()),
+        "kept_from": f"{max(gone) + timedelta(1)}" if gone else None,
         "lost": _lost(row, boots),
         "end": end(row, now),
         "clock_skew_s": _skew(boots),
@@ -62,6 +66,9 @@ def _sentence(found: Mapping[str, Any]) -> str:
     if not found["expected"]:
         return "No message has arrived."
     dropped = sum(found["lost"].values())
+    if found["kept_from"]:
+        losses = f", {dropped:,} losses told by the plugin" if dropped else ""
+        return f"Not known any more: samples are kept from {found['kept_from']} on{losses}."
     told = [
         f"{found['received']:,} of {count(found['expected'], 'message')}",
         f"{found['waiting']:,} on the way" if found["waiting"] else "",

@@ -22,9 +22,10 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
-from daskscope_lambdas.ports import ClusterRow, Deletion, Missing
+from daskscope_lambdas.ports import ClusterRow, Deletion, Missing, StoreError
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.exclusions import PASS_S, excluding
+from daskscope_lambdas.service.letters import Letters
 from daskscope_lambdas.service.rewrite import Rewriter
 from daskscope_lambdas.service.world import World
 from daskscope_query import files, layout
@@ -43,6 +44,7 @@ class Deleter:
     def __init__(self, world: World) -> None:
         self._world = world
         self._codes = CodeKeeper(world.objects, world.vault)
+        self._letters = Letters(world.objects, world.clock)
         self._rewriter = Rewriter(world.objects, world.lake_root)
 
     def delete_cluster(self, row: ClusterRow, by: str) -> None:
@@ -58,16 +60,24 @@ class Deleter:
         self._forget(deletion)
 
     def run(self) -> None:
-        """Go on with all that is not done."""
+        """Go on with all that is not done. What fails with one account keeps no other from its turn; the first
+        StoreError is raised at the end.
+        """
         boundary = self._world.seals.boundary()
         asked: dict[str, list[Deletion]] = defaultdict(list)
         for deletion in self._world.deletions.pending():
             asked[deletion.account].append(deletion)
+        trouble: StoreError | None = None
         for account, deletions in sorted(asked.items()):
             try:
                 self._sweep(account, [self._begin(deletion) for deletion in deletions], boundary)
             except (MovedError, files.UnreadableError) as error:
                 logger.warning("Deleting of account %s goes on with the next run: %s", account, error)
+            except StoreError as error:
+                logger.warning("Deleting of account %s goes on with the next run, a store failed: %s", account, error)
+                trouble = trouble or error
+        if trouble:
+            raise trouble
 
     def _begin(self, deletion: Deletion) -> Deletion:
         """Once more what was done when it was asked for, and may have been cut short: until its tokens pass no more."""
@@ -91,10 +101,22 @@ class Deleter:
                 if row.first_received_at <= deletion.asked_at + PASS_S:
                     with suppress(Missing):
                         world.clusters.forget(account, row.uuid, deletion.asked_at)
-            world.policies.set_retention(account, {})
-            self._codes.forget(account)
-        for key in world.objects.list(layout.dead_prefix(account, deletion.cluster)):
-            world.objects.delete(key)
+            if not self._used_again(deletion):
+                world.policies.set_retention(account, {})
+                self._codes.forget(account)
+        self._forget_letters(deletion)
+
+    def _used_again(self, deletion: Deletion) -> bool:
+        """Whether there is a token made since: then what else has the name now is its new owner's.
+
+        What was there before went when it was asked for. Code that came since, and no row names, goes by unused.py.
+        """
+        return any(token.created_at > deletion.asked_at for token in self._world.tokens.list(deletion.account))
+
+    def _forget_letters(self, deletion: Deletion) -> None:
+        """Messages that could not be kept: a cluster's, or those of an account that came before it was deleted."""
+        until = None if deletion.cluster is not None else deletion.asked_at + PASS_S
+        self._letters.forget(deletion.account, deletion.cluster, until)
 
     def _sweep(self, account: str, deletions: list[Deletion], boundary: date | None) -> None:
         if boundary is None:
@@ -103,21 +125,23 @@ class Deleter:
             # Nothing was ever kept here: all days that are over hold nothing.
             boundary = layout.day_of(self._world.clock.now()) - timedelta(2)
         without = excluding(deletions)[account]
-        # A deletion that is over its rest has all days looked through: a run that was slow may have left something.
         rested = [each for each in deletions if layout.day_of(each.asked_at) + timedelta(REST_DAYS) <= boundary]
-        first = date.min if rested else without.swept_through + timedelta(1)
-        if first > boundary:
-            return
-        self._rewriter.clean(account, without, first, boundary)
-        for deletion in deletions:
-            if deletion.swept_through is not None and deletion not in rested:
-                self._world.deletions.swept(deletion, boundary)
+        # A deletion that is over its rest has all days looked through: a run that was slow may have left something.
+        # Once a day, should it have to wait for a file.
+        due = [each for each in rested if each.swept_through is None or each.swept_through < boundary]
+        first = date.min if due else without.swept_through + timedelta(1)
+        if first <= boundary:
+            self._rewriter.clean(account, without, first, boundary)
+            for deletion in deletions:
+                if deletion.swept_through is not None:
+                    self._world.deletions.swept(deletion, boundary)
         for deletion in rested:
-            self._finish(deletion, boundary)
+            self._finish(deletion, boundary, told=deletion not in due)
 
-    def _finish(self, deletion: Deletion, boundary: date) -> None:
-        self._forget_again(deletion)
-        if not self._forget_plans(deletion, boundary):
+    def _finish(self, deletion: Deletion, boundary: date, told: bool) -> None:
+        """`told`: the log has it already what this one waits for."""
+        self._forget_letters(deletion)
+        if not self._forget_plans(deletion, boundary, told):
             return
         if deletion.cluster is None:
             self._world.clusters.forget_numbers(deletion.account)
@@ -125,13 +149,7 @@ class Deleter:
         what = "account" if deletion.cluster is None else "a cluster of account"
         logger.info("Nothing is left of %s %s that was deleted.", what, deletion.account)
 
-    def _forget_again(self, deletion: Deletion) -> None:
-        """What may have come of a cluster since: messages that could not be kept."""
-        if deletion.cluster is not None:
-            for key in self._world.objects.list(layout.dead_prefix(deletion.account, deletion.cluster)):
-                self._world.objects.delete(key)
-
-    def _forget_plans(self, deletion: Deletion, boundary: date) -> bool:
+    def _forget_plans(self, deletion: Deletion, boundary: date, told: bool) -> bool:
         """Plans that name it go once the open files of their day have gone; False if some are still there."""
         objects = self._world.objects
         waiting = {day: key for key in self._open_files() if (day := layout.day_in(key)) and day <= boundary}
@@ -141,7 +159,11 @@ class Deleter:
             with suppress(Missing):
                 if day and day <= boundary and _names(json.loads(objects.get(key)), deletion):
                     if day in waiting:
-                        logger.warning("%s is still there, and may hold what was deleted.", waiting[day])
+                        logger.log(
+                            logging.DEBUG if told else logging.WARNING,
+                            "%s is still there, and may hold what was deleted.",
+                            waiting[day],
+                        )
                         gone = False
                     else:
                         objects.delete(key)

@@ -13,6 +13,7 @@ from daskscope_lambdas.ports import ClusterRow, Deletions, Seals
 from daskscope_lambdas.service.exclusions import excluding
 from daskscope_query import layout
 from daskscope_query.lake import Answer, Lake, MovedError
+from daskscope_query.tables import SAMPLES
 
 Record = dict[str, Any]
 Days = tuple[date, date]
@@ -70,6 +71,10 @@ class Asker:
     def ask_of(self, row: ClusterRow, query: str, **params: Any) -> Answer:
         """About one cluster, over the arrival days of its messages; the lake knows where rows stand that came late."""
         return self.ask(query, row.account, days_of(row), cluster=row.uuid, **params)
+
+    def gone_of(self, row: ClusterRow) -> set[date]:
+        """Days of the cluster of which the account keeps no samples any more."""
+        return Lake(self._root, self._seals.boundary()).gone_days(SAMPLES.name, row.account, *days_of(row))
 
 
 def days_of(row: ClusterRow) -> Days:

@@ -20,7 +20,7 @@ from daskscope_lambdas.ports import MAX_QUEUED_BYTES, Beat, Clock, Clusters, Gon
 from daskscope_lambdas.service.check import check
 from daskscope_lambdas.service.clocks import skew_ms, started_at
 from daskscope_lambdas.service.closing import is_asked
-from daskscope_lambdas.service.code import CodeKeeper
+from daskscope_lambdas.service.code import CodeKeeper, check_hashes
 from daskscope_lambdas.service.envelope import Envelope, pack
 from daskscope_lambdas.service.hollow import refuse_hollow
 
@@ -72,12 +72,14 @@ class Ingest:
         )
         # Every refusal comes before a new cluster gets its number, so that none is left behind without a message.
         packed = _packed(envelope)
-        if codes:
-            self._codes.keep(account, codes)
         if known is None:
+            check_hashes(codes)
             known = self._enrol(envelope)
             envelope.cluster_id = known.id
             packed = _packed(envelope)
+        # Not before it is known to be this account's, and not deleted: nothing of what is refused is kept.
+        if codes:
+            self._codes.keep(account, codes)
         self._queue.send(packed)
         close_asked = message.part == 0 and self._beat(envelope, known)
         wish = [] if known.identified else ["identity"]

@@ -105,9 +105,29 @@ class Letters:
                     raise BadMessage(f"{key} is no dead letter: {error}.") from error
         return max(found, key=lambda letter: letter.died_at, default=None)
 
+    def forget(self, account: str, cluster: str | None, until: float | None) -> None:
+        """Delete an account's letters, or a cluster's; given `until`, those of messages that were received by then."""
+        for key in list(self._objects.list(layout.dead_prefix(account, cluster))):
+            if until is None or self._received_at(key) <= until:
+                self._objects.delete(key)
+
+    def _received_at(self, key: str) -> float:
+        """When the message came, or died where it does not tell; long ago for what is no letter, or gone."""
+        try:
+            told = msgspec.json.decode(self._objects.get(key), type=_Moments)
+        except (Missing, msgspec.MsgspecError):
+            return 0.0
+        return told.died_at if told.received_at is None else told.received_at
+
     def take_away(self, keys: Sequence[str]) -> None:
         for key in keys:
             self._objects.delete(key)
+
+
+@dataclass(slots=True)
+class _Moments:
+    received_at: float | None
+    died_at: float
 
 
 def letter_id(body: str) -> str:

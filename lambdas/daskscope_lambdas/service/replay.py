@@ -8,6 +8,7 @@ from typing import Literal
 
 from daskscope.errors import BadMessage
 from daskscope_lambdas.ports import DeadLetters, Queue
+from daskscope_lambdas.service.exclusions import Exclusions
 from daskscope_lambdas.service.letters import Letters, Sender, letter_id, sender_of
 
 
@@ -50,8 +51,17 @@ class Replayed:
     """Ids that no letter has."""
 
 
-def replay(letters: Letters, dead_letters: DeadLetters, queue: Queue, ids: Collection[str] | None = None) -> Replayed:
+def replay(
+    letters: Letters,
+    dead_letters: DeadLetters,
+    queue: Queue,
+    ids: Collection[str] | None = None,
+    exclusions: Exclusions | None = None,
+) -> Replayed:
     """Send letters back into the queue: those with `ids`, or all. Raises StoreError.
+
+    `exclusions` tells what was deleted (without, nothing was): no letter of that is sent, or answers would show it
+    again.
 
     Each is in the queue before it goes here: cut short, one may be sent once more, and readers drop the repeat. One
     that is still not fit for the lake comes back as the same letter.
@@ -63,10 +73,18 @@ def replay(letters: Letters, dead_letters: DeadLetters, queue: Queue, ids: Colle
         told.unknown.discard(name)
         return ids is None or name in ids
 
+    def deleted(name: str, body: str) -> bool:
+        if exclusions is None or not _was_deleted(sender_of(body), exclusions):
+            return False
+        told.problems.append(f"{name}: its cluster or account was deleted.")
+        return True
+
     for name, keys in letters.listed():
         if chosen(name):
             try:
                 letter = letters.read(keys)
+                if letter and deleted(name, letter.body):
+                    continue
                 if letter:
                     queue.send(letter.body)
             except ValueError as error:  # no letter, or nothing that the queue takes: somebody else put it there
@@ -75,7 +93,17 @@ def replay(letters: Letters, dead_letters: DeadLetters, queue: Queue, ids: Colle
             letters.take_away(keys)
             told.sent += letter is not None
             told.left -= 1
-    moved = dead_letters.send_back(lambda body: chosen(letter_id(body)))
+    moved = dead_letters.send_back(lambda body: chosen(name := letter_id(body)) and not deleted(name, body))
     told.sent += moved
     told.left -= moved
     return told
+
+
+def _was_deleted(sender: Sender, exclusions: Exclusions) -> bool:
+    if sender.account is None or sender.cluster is None:
+        return False
+    without = exclusions.among([(sender.account, sender.cluster)]).get(sender.account)
+    if without is None:
+        return False
+    until = without.until.timestamp() if without.until else 0.0
+    return sender.cluster in without.clusters or (sender.received_at or 0.0) <= until

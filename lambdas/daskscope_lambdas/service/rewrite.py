@@ -22,13 +22,12 @@ from datetime import date
 from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from daskscope_lambdas.ports import ObjectStore, Taken
 from daskscope_lambdas.service.compact import PART_ROWS
 from daskscope_query import files, layout
 from daskscope_query.exclusion import Exclusion
-from daskscope_query.lake import Lake, UnmadeError, sources
+from daskscope_query.lake import Lake, UnmadeError
 from daskscope_query.tables import CLUSTERS_DAILY, ROLLUPS, TABLES, Table
 
 logger = logging.getLogger("daskscope.delete")
@@ -84,7 +83,7 @@ class Rewriter:
         if not keys:
             return
         try:
-            rows = self._rows(lake, rollup, account, day, without)
+            answer = lake.remaining(rollup.name, account, day)
         except UnmadeError as error:
             logger.error("%s of %s on %s cannot be made anew: %s", rollup.name, account, day, error)
             with suppress(Taken):
@@ -92,22 +91,10 @@ class Rewriter:
             for key in keys:
                 self._objects.delete(key)
             return
-        if not rows.equals(lake.stored(rollup.name, account, day)) or rollup is CLUSTERS_DAILY:
-            self._replace(rollup, keys, rows, partial(layout.rollup_key, rollup.name, account, day), without)
-
-    def _rows(self, lake: Lake, rollup: Table, account: str, day: date, without: Exclusion) -> pa.Table:
-        """What is left of a roll-up."""
-        if rollup is CLUSTERS_DAILY and without.until is None:
-            return lake.stored(rollup.name, account, day)
-        if all(lake.keys(name, account, day, day) for name in sources(rollup.name)):
-            answer = lake.rollup(rollup.name, account=account, day=day)
-            if answer.skipped:
-                raise files.UnreadableError(f"{', '.join(answer.skipped)}: {day} cannot be made anew without its rows.")
-            return answer.rows
-        if without.until is not None:
-            return rollup.schema.empty_table()
-        users = lake.stored(CLUSTERS_DAILY.name, account, day, hidden=True).column("user").combine_chunks()
-        return lake.stored(rollup.name, account, day).filter(~pc.field("user").isin(users))
+        if answer.skipped:
+            raise files.UnreadableError(f"{', '.join(answer.skipped)}: {day} cannot be made anew without its rows.")
+        if not answer.rows.equals(lake.stored(rollup.name, account, day)) or rollup is CLUSTERS_DAILY:
+            self._replace(rollup, keys, answer.rows, partial(layout.rollup_key, rollup.name, account, day), without)
 
     def _replace(
         self, table: Table, keys: list[str], rows: pa.Table, key: Callable[[int, str], str], without: Exclusion

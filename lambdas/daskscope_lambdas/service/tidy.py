@@ -24,7 +24,7 @@ class Tidier:
         with suppress(Missing):
             self._world.objects.get(done)
             return False
-        Retention(self._world).run()
+        Retention(self._world).run(boundary)
         UnusedCode(self._world).run(boundary)
         with suppress(Taken):
             self._world.objects.put_new(done, b"")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from daskscope_lambdas.ports import Clock, Clusters, Deletions, ObjectStore, Policies, Seals, Tokens, Vault
+from daskscope_lambdas.ports import Clock, Clusters, DeadLetters, Deletions, ObjectStore, Policies, Seals, Tokens, Vault
 
 
 class World(Protocol):
@@ -24,6 +24,8 @@ class World(Protocol):
     def tokens(self) -> Tokens: ...
     @property
     def vault(self) -> Vault: ...
+    @property
+    def dead_letters(self) -> DeadLetters: ...
     @property
     def clock(self) -> Clock: ...
     @property

@@ -22,20 +22,22 @@ FIRST_S, TERMINAL_S, LOG_S = 1.0, 0.2, 10.0
 
 @click.command("import")
 @click.argument("directory", metavar="FOLDER", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--again", is_flag=True, help="Send what was set aside (*.bad), too.")
 @click.pass_context
-def import_(ctx: click.Context, directory: Path) -> None:
+def import_(ctx: click.Context, directory: Path, again: bool) -> None:
     """Send the messages in FOLDER to the server, and remove those that it has.
 
     FOLDER is one that clusters report to (daskscope.server: file:///FOLDER), or a spool; they may write into it
-    meanwhile. The server is the one that is configured, else the one on this machine. What is no message is set aside
-    as *.bad. Run it again, and it goes on where it stopped. Exits with 1 if the server has not got all of it.
+    meanwhile. The server is the one that is configured, else the one on this machine. What it refuses, and what is no
+    message, is set aside as *.bad; where it is no daskscope server, nothing is. Run it again, and it goes on where it
+    stopped. Exits with 1 if the server has not got all of it.
     """
     server = _server()
     shows = _Shows()
     transport = Http(server.url, server.ingest_token)
     importing = Import(transport, shows.say, shows.progress)
     try:
-        is_all_in = importing.run(directory)
+        is_all_in = importing.run(directory, again=again)
     except OSError as error:
         raise click.ClickException(f"{directory} cannot be read: {error}") from error
     finally:

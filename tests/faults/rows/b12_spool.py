@@ -5,13 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import random
+import resource
+from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from unittest import mock
 
-from daskscope import testing, wire
+from daskscope import message_file, testing, wire
 from daskscope.compression import compress
 from daskscope.shelf import WriteAhead
 from tests.faults.oracle import Verdict
@@ -22,6 +25,9 @@ N = 30
 N_TORN, N_GOOD = 100, 20
 SMALL_BYTES = 4_000
 """Of a spool that holds a few of our messages and no more."""
+CUT_BYTES = 512
+NOBODY = 65_534
+"""A user that owns nothing."""
 BEFORE_MS = testing.START_MS - 3_600_000
 """When the scheduler began whose files lie there."""
 
@@ -34,10 +40,11 @@ def run(short: bool) -> Row:
     del short
     tried = lost = doubled = unhandled = 0
     whole = True
+    refused = Counter[int]()
     cases: dict[str, Case] = {
         "room for a few": _small,
-        "disk full": lambda folder: _failing(errno.ENOSPC),
-        "read-only": lambda folder: _failing(errno.EROFS),
+        "no room on the disk": lambda folder: _kernel(refused, _limited()),
+        "read-only": lambda folder: _kernel(refused, _unprivileged(folder)),
         "a file in its place": _no_folder,
     }
     for case in cases.values():
@@ -51,9 +58,15 @@ def run(short: bool) -> Row:
         tried=tried + torn.numbered,
         lost=lost + torn.lost,
         doubled=doubled + torn.doubled,
-        held=whole and torn.is_whole and not (unhandled + raised) and n_aside == N_TORN // 2 and not n_left,
+        held=whole
+        and torn.is_whole
+        and not (unhandled + raised)
+        and n_aside == N_TORN // 2
+        and not n_left
+        and set(refused) == {errno.EFBIG, errno.EACCES},
         figures={
             "exceptions": unhandled + raised,
+            **{f"refused_by_the_kernel_({errno.errorcode[number]})": n for number, n in refused.items()},
             "torn_set_aside": n_aside,
             "torn_drafts_ignored": N_TORN - N_TORN // 2,
             "good_files_delivered": N_GOOD,
@@ -123,9 +136,53 @@ def _small(folder: Path) -> Generator[int]:
 
 
 @contextmanager
-def _failing(number: int) -> Generator[int]:
-    with mock.patch("daskscope.shelf.write", side_effect=OSError(number, os.strerror(number))):
+def _kernel(refused: Counter[int], during: AbstractContextManager[Callable[..., None]]) -> Generator[int]:
+    """The kernel itself refuses what the spool writes, and nothing else that this process does; counts how often."""
+
+    def counted(*args: Any, **kwargs: Any) -> None:
+        try:
+            write(*args, **kwargs)
+        except OSError as error:
+            refused[error.errno or 0] += 1
+            raise
+
+    with during as write, mock.patch("daskscope.shelf.write", counted):
         yield 1 << 20
+
+
+@contextmanager
+def _limited() -> Generator[Callable[..., None]]:
+    """A file may grow to so many bytes, and is cut off there: as on a disk that is full."""
+
+    def under_limit(*args: Any, **kwargs: Any) -> None:
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (CUT_BYTES, limits[1]))
+        try:
+            message_file.write(*args, **kwargs)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    yield under_limit
+
+
+@contextmanager
+def _unprivileged(folder: Path) -> Generator[Callable[..., None]]:
+    """A folder that nobody may write into; root, who may, does it as somebody else."""
+    place = folder / "spool" / "server"
+    place.mkdir(parents=True)
+    place.chmod(0o555)
+
+    def as_nobody(*args: Any, **kwargs: Any) -> None:
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(NOBODY)
+        try:
+            message_file.write(*args, **kwargs)
+        finally:
+            os.seteuid(user)
+
+    yield as_nobody
+    place.chmod(0o700)
 
 
 @contextmanager

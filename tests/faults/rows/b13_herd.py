@@ -17,7 +17,9 @@ from tests.faults.row import Row
 
 WINDOW_S = 10.0
 LIMIT = 3.0
-"""Times the steady rate."""
+"""Times the steady rate, after an outage of a minute. After ten, each has sixty messages that are to be there within a
+minute: that alone is seven times the rate."""
+UNLIMITED = "peak_to_steady_after_10_minutes,_for_which_no_limit_is_promised"
 BEFORE_S, AFTER_S = 60.0, 300.0
 
 
@@ -81,7 +83,7 @@ class _Herd:
         self._n_events += 1
         heapq.heappush(self._events, (when, self._n_events, act))
 
-    def deliver(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
+    def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
         if self._down <= self.now < self._up:
             return Outcome("again", "ConnectError")
         self.n_repeats += name in self.kept
@@ -109,11 +111,11 @@ def run(short: bool) -> Row:
     if not short:
         ten = _Herd(n, 600.0)
         ten.run()
-        figures["peak_to_steady_after_10_minutes"] = round(max(ten.requests.values()) / steady, 2)
+        figures[UNLIMITED] = round(max(ten.requests.values()) / steady, 2)
         missing, repeats = missing + ten.n_put - len(ten.kept), repeats + ten.n_repeats
     return Row(
         id="B13",
-        what=f"{n:,} clusters whose server was away for a minute",
+        what=f"{n:,} clusters whose server was away for a minute come back: at most {LIMIT:.0f} times the steady rate",
         tried=minute.n_put,
         lost=missing,
         doubled=repeats,

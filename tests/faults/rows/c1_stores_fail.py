@@ -17,13 +17,13 @@ from tests.faults.stores import Trouble, failing, opened
 SHARE = 0.3
 
 
-def run(short: bool) -> Row:
+def run(short: bool, most: int = 100_000) -> Row:
     """In small on disk alone; tests/faults/test_aws_faults.py has AWS's share of it."""
     with scratch() as folder:
         if short:
             return row(on_disk(Path(folder), 300, 20))
         with Emulator(Path(folder)) as emulator:
-            return row(on_disk(Path(folder), 100_000, 1_000), in_aws(emulator, SHARE, 4_000, 40))
+            return row(on_disk(Path(folder), min(100_000, most), 1_000), in_aws(emulator, SHARE, 4_000, 40))
 
 
 def row(*outcomes: Outcome) -> Row:

@@ -1,4 +1,8 @@
-"""C7: one token posts a thousand times a second: it is told to come later, and nobody else is."""
+"""C7: one token posts a thousand times a second: it is told to come later, and nobody else is.
+
+That it takes no thread from others is promised, and holds or not; how much longer they wait for a core that both need
+is a figure, beside the one that was wished for.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,9 @@ from tests.lambdas.serving import Serving
 N_CROWD, N_OTHERS = 500, 20
 PER_S, CONNECTIONS, LENGTH_S = 1_000, 200, 20.0
 OTHERS_PER_S, OTHERS = 20, 4
+WISHED = 2
+"""Times what their posts take alone, at the 99th percentile. Not reached where all share one machine."""
+REFUSED = "others refused"
 
 
 def run(short: bool) -> Row:
@@ -32,13 +39,14 @@ def run(short: bool) -> Row:
         if not short:
             figures |= measured(Path(folder) / "real")
     taken = AT_ONCE + WAITING
+    refused = figures.get(REFUSED, 0)
     return Row(
         id="C7",
         what="posts of others beside a token that posts without end, to `daskscope serve`",
         tried=N_OTHERS,
         lost=N_OTHERS - others[200],
         doubled=0,
-        held=others == {200: N_OTHERS} and flood == {200: taken, 429: N_CROWD - taken},
+        held=not refused and others == {200: N_OTHERS} and flood == {200: taken, 429: N_CROWD - taken},
         figures=figures,
     )
 
@@ -53,8 +61,8 @@ def measured(folder: Path) -> dict[str, Figure]:
     return {
         "others alone, p99 ms": round(alone.p99_ms, 1),
         "beside it, p99 ms": round(beside.p99_ms, 1),
-        "times": round(beside.p99_ms / alone.p99_ms, 2),
-        "others refused": sum(n for status, n in beside.others.items() if status != 200),
+        f"times (wished: {WISHED})": round(beside.p99_ms / alone.p99_ms, 2),
+        REFUSED: sum(n for status, n in beside.others.items() if status != 200),
         "posts of the crowd a second": round(beside.crowd.total() / LENGTH_S),
         "of them refused, %": round(100 * beside.crowd[429] / max(1, beside.crowd.total())),
     }

@@ -88,7 +88,7 @@ def test_an_item_of_an_earlier_release_is_read() -> None:
     assert row(item) == replace(made, identity_of=identity_key("b1", 3))
     assert row(item | {"identity": pack({})}) == replace(made, identity={})
     assert row(item | {"uptime_s": "7.5", "skew_s": "-1e-05", "identity_of": "b0-0"}) == replace(
-        made, uptime_s=7.5, skew_s=-1e-05, identity_of="b0-0"
+        made, uptime_s=7.5, skew_s=-1e-05, identity_of="b0-0", skew_of=identity_key("b1", 3)
     )
 
 
@@ -141,4 +141,4 @@ def test_an_item_of_a_busy_cluster_is_one_write_unit(clients: aws.Clients, aws_e
         .get_item(TableName=aws_env.table, Key={"key": {"S": f"cluster/{known.uuid}"}})
         .get("Item", {})
     )
-    assert size(item) <= 850  # 1,024 are a unit: some room for longer names
+    assert size(item) <= 900  # 1,024 are a unit: some room for longer names

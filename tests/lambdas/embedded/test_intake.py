@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from daskscope import wire
+from daskscope import testing, wire
+from daskscope.compression import compress, decompress
+from daskscope.message_file import SUFFIXES
 from daskscope_lambdas.embedded import intake as module
 from daskscope_lambdas.embedded.intake import Intake
 
@@ -83,6 +85,25 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, ingest: Ingest):
     lay(tmp_path, b="good")
     rounds(Intake(tmp_path, ingest, "token"))
     assert (ingest.taken, names(tmp_path)) == (["good"], ["a.gz.bad"])
+
+
+def test_what_is_too_much_for_one_body_goes_in_parts(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    message = testing.message(events=[testing.event(no=n, topic=os.urandom(200).hex()) for n in range(40)])
+    body, encoding = compress(wire.encode(message), ())
+    (tmp_path / f"{message.cluster}-{message.boot}-00000000{SUFFIXES[encoding]}").write_bytes(body)
+    taken = list[wire.Message]()
+
+    def ingest(event: Event, _context: object) -> Event:
+        posted = base64.b64decode(event["body"])
+        if len(posted) > len(body) // 2:
+            return {"statusCode": 413, "body": json.dumps({"error": {"message": "too large"}})}
+        taken.append(wire.decode(decompress(posted, event["headers"]["content-encoding"])))
+        return {"statusCode": 200, "body": "{}"}
+
+    rounds(Intake(tmp_path, ingest, "token"))
+    assert sorted(event.no for part in taken for event in part.events) == list(range(40))
+    assert taken[-1].part == 0
+    assert (names(tmp_path), caplog.text) == ([], "")
 
 
 def test_what_cannot_be_removed_is_taken_once_and_said_once(

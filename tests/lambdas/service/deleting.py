@@ -118,12 +118,13 @@ class House:
 
     def code(self, account: str) -> set[str]:
         """Texts that can still be read."""
-        hashes = [key.rpartition("/")[2] for key in self.world.objects.list(layout.code_key(account, ""))]
+        hashes = [layout.hash_in(key) for key in self.world.objects.list(layout.code_key(account, ""))]
         return set(CodeKeeper(self.world.objects, self.world.vault).read(account, hashes).values())
 
 
 class Mortal:
-    """Dies right after the n-th change of any of its stores: what comes next finds all that was done before."""
+    """Dies right after the n-th change of any of its stores, and changes nothing from then on: what comes next finds
+    all that was done before."""
 
     def __init__(self, n: int = 1 << 30) -> None:
         self.left = n
@@ -132,6 +133,10 @@ class Mortal:
     def holding(self, world: LocalAdapters) -> LocalAdapters:
         names = ("objects", "clusters", "deletions", "policies", "seals", "tokens", "vault")
         return replace(world, **{name: _Store(self, getattr(world, name)) for name in names})
+
+    def changes(self) -> None:
+        if self.left <= 0:
+            raise StoreError("dead")
 
     def changed(self) -> None:
         self.left -= 1
@@ -153,6 +158,7 @@ class _Store:
             return method
 
         def change(*arguments: Any) -> Any:
+            self._mortal.changes()
             answer = method(*arguments)
             self._mortal.changed()
             return answer

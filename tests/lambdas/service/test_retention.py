@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
+from daskscope import wire
+from daskscope.compression import compress
+from daskscope.testing import message
 from daskscope_lambdas.ports import Missing, StoreError
+from daskscope_lambdas.service.completeness import completeness
+from daskscope_lambdas.service.found import Asker
 from daskscope_lambdas.testing import FakeClock
 from daskscope_query import layout
 from daskscope_query.tables import ROLLUPS, TABLES
-from tests.lambdas.service.deleting import DAY_S, DOOMED, MINE, SHARED, THEIRS, House, Mortal
+from tests.lambdas.service.deleting import DAY_S, DOOMED, MINE, OWNERS, SECRETS, THEIRS, House, Mortal, found_in
 
 
 @pytest.fixture
@@ -29,7 +34,8 @@ def house(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> 
 
 def _days(house: House, name: str, account: str) -> list[date]:
     prefix = layout.rollup_prefix(name, account) if name in ROLLUPS else layout.sealed_prefix(name, account)
-    return sorted({day for key in house.world.objects.list(prefix) if (day := layout.day_in(key))})
+    keys = [key for key in house.world.objects.list(prefix) if not layout.is_gone(key)]
+    return sorted({day for key in keys if (day := layout.day_in(key))})
 
 
 def test_for_ever_is_the_default(house: House) -> None:
@@ -66,28 +72,115 @@ def test_clusters_that_ended_long_ago_leave_the_registry(house: House) -> None:
     assert house.world.clusters.find("globex", THEIRS)
 
 
-def test_code_goes_with_the_last_row_that_names_it(house: House) -> None:
-    assert len(house.code("acme")) == 3
-    house.world.policies.set_retention("acme", {"computations": 3})
-    house.days(3)
-    assert house.code("acme") == {SHARED, "def minewords(): pass"}
-    house.days(3)
-    assert house.code("acme") == set()
-    assert len(house.code("globex")) == 2
-
-
-def test_code_that_came_a_moment_ago_is_not_taken_for_unused(house: House) -> None:
-    """It is kept before the rows that name it."""
-    house.world.policies.set_retention("acme", {"computations": 100})
-    house.tell(3, DOOMED)
-    for key in house.world.objects.list(layout.code_key("acme", "")):
-        house.world.objects.delete(key)
-    house.ingest = House(house.data, house.clock).ingest
-    house.post(DOOMED, 0)
+def test_what_comes_of_such_a_cluster_later_is_taken_in_under_a_new_number(house: House) -> None:
+    house.world.policies.set_retention("acme", {"clusters": 2})
     house.days(1)
+    with pytest.raises(Missing):
+        house.world.clusters.find("acme", DOOMED)
+    house.ingest = House(house.data, house.clock).ingest
+    assert house.post(DOOMED, 9).id == 3
     house.write()
+    assert {row["seq"] for row in house.seen("acme")[f"samples {DOOMED}"]} >= {9}
+
+
+def test_a_cluster_that_is_heard_of_meanwhile_stays_in_the_registry(house: House) -> None:
+    row = house.world.clusters.find("acme", DOOMED)
+    house.post(DOOMED, 1)
+    assert not house.world.clusters.drop(row)
+    assert house.world.clusters.find("acme", DOOMED).seq == 1
+
+
+def _beat(house: House, cluster: str, seq: int) -> None:
+    """A message that tells nothing new."""
+    house.ingest.take("acme", *compress(wire.encode(message(cluster=cluster, seq=seq))))
+
+
+def _sums(house: House) -> dict[str, int]:
+    return {row["prefix"]: row["n_tasks"] for row in house.seen("acme")["prefixes"]}
+
+
+def test_what_later_days_are_counted_from_stays_while_a_cluster_is_heard_of(house: House) -> None:
+    house.world.policies.set_retention("acme", {"groups": 2, "exceptions": 2, "samples": 2, "clusters": 2})
+    for seq in range(3, 8):
+        _beat(house, MINE, seq)
+        house.write()
+        house.days(1)
+    house.post(MINE, 8)
+    house.write()
+    house.days(1)
+    # No day alone has more than it added: 4 + 8 tasks of one group in the end, 5 of the other, of each cluster.
+    assert _sums(house) == {"p-minewords": 12, "p-doomedwords": 4, "sum": 10}
+    assert len(_days(house, "groups", "acme")) == 4
+    house.days(4)
+    assert _days(house, "groups", "acme") == _days(house, "samples", "acme") == []
+    assert _sums(house) == {"p-minewords": 12, "p-doomedwords": 4, "sum": 10}
+
+
+def test_what_is_counted_from_days_that_are_gone_is_left_as_it_is_when_another_is_deleted(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third day holds a group that began on the first, of a cluster that was silent since, and one that lives."""
+    late = "d" * 31 + "4"
+    monkeypatch.setitem(OWNERS, late, "acme")
+    monkeypatch.setitem(SECRETS, late, "latewords")
+    house.post(MINE, 3)
+    house.post(DOOMED, 1)
+    house.post(late, 0)
+    house.write()
+    house.days(1)
+    house.world.policies.set_retention("acme", {"groups": 2})
+    for seq in range(1, 5):
+        _beat(house, late, seq)
+        house.write()
+        house.days(1)
+    assert len(_days(house, "groups", "acme")) == 1, "only the day of the one that is heard of"
+    before = _sums(house)
+    assert before["p-minewords"] == 7
+    house.delete(DOOMED)
+    assert (
+        _sums(house)
+        == {"p-minewords": 7, "p-latewords": 4, "sum": 10}
+        | {
+            # Of the first day nobody can tell its share.
+        }
+    )
     house.days(2)
-    assert "def doomedwords(): pass" in house.code("acme")
+    assert _sums(house)["p-minewords"] == 7
+    assert "p-doomedwords" not in _sums(house)
+
+
+def test_whose_the_sums_are_is_known_as_long_as_there_are_any(house: House) -> None:
+    names = ("groups", "exceptions", "samples", "clusters", "clusters_daily")
+    house.world.policies.set_retention("acme", dict.fromkeys(names, 1))
+    house.days(3)
+    assert _days(house, "groups", "acme") == []
+    assert len(_days(house, "clusters_daily", "acme")) == 3
+    row = house.world.clusters.enrol("acme", DOOMED, 1.0, house.clock.now())
+    assert row.id == 3
+    house.delete(DOOMED)
+    assert _sums(house) == {"p-minewords": 6, "sum": 5}, "of others all is shown at once"
+    house.days(2)
+    assert _sums(house) == {"p-minewords": 6, "sum": 5}
+    rollups = found_in(house.data / "lake" / "rollups", "doomedwords", "minewords")
+    assert not rollups["doomedwords"]
+    assert rollups["minewords"]
+    house.world.policies.set_retention("acme", dict.fromkeys((*names, "prefixes_daily", "exceptions_daily"), 1))
+    house.days(1)
+    assert _days(house, "clusters_daily", "acme") == []
+
+
+def test_what_is_kept_no_longer_is_not_missing(house: House) -> None:
+    world = house.world
+    row, asker = world.clusters.find("acme", MINE), Asker(world.lake_root, world.seals, world.deletions)
+    assert completeness(asker, row, house.clock.now())["received"] == 3
+    last = _days(house, "samples", "acme")[-1]
+    world.policies.set_retention("acme", {"samples": 2})
+    house.days(4)
+    assert _days(house, "samples", "acme") == []
+    told = completeness(asker, row, house.clock.now())
+    assert (told["expected"], told["received"], told["missing"], told["merged"]) == (3, None, None, None)
+    assert told["kept_from"] == f"{last + timedelta(1)}"
+    assert told["sentence"].startswith("Not known any more")
 
 
 def test_killed_after_any_change_it_is_gone_on_with(house: House) -> None:

@@ -12,6 +12,7 @@ from daskscope import cli, wire
 from daskscope.cli import importing as command
 from daskscope.compression import decompress
 from daskscope.importing import Progress
+from daskscope.transport import SENT_AT
 from tests.plugin.ingest_server import Server, answers
 from tests.plugin.rig import Clock
 from tests.plugin.test_importing import lay
@@ -45,6 +46,28 @@ def test_what_the_server_refuses_is_said_and_the_exit_code_is_1(tmp_path: Path) 
     assert (result.exit_code, result.stdout) == (1, "")
     assert "was set aside: HTTP 422: no such field" in result.stderr
     assert "0 messages in, 1 set aside." in result.stderr
+
+
+def test_what_was_set_aside_goes_when_it_is_asked_for(tmp_path: Path) -> None:
+    messages = lay(tmp_path, 0)
+    for path in list(tmp_path.iterdir()):
+        path.rename(path.with_suffix(".bad"))
+    server = Server(answers(200, REPLY))
+    with server.running() as url, dask.config.set({"daskscope.server": url, "daskscope.token": "t"}):
+        assert run(str(tmp_path)).exit_code == 0
+        assert server.posts == []
+        assert run(str(tmp_path), "--again").exit_code == 0
+    assert [wire.decode(decompress(body, "zstd")) for _, _, body in server.posts] == messages
+    assert SENT_AT not in server.posts[0][1]
+
+
+def test_a_wrong_address_leaves_all_where_it_is(tmp_path: Path) -> None:
+    lay(tmp_path, 0, 1)
+    with Server(answers(404)).running() as url, dask.config.set({"daskscope.server": url, "daskscope.token": "t"}):
+        result = run(str(tmp_path))
+    assert result.exit_code == 1
+    assert "is it a daskscope server? It answers HTTP 404" in result.stderr
+    assert [path.suffix for path in tmp_path.iterdir()] == [".msg"] * 2
 
 
 def test_a_server_that_denies_the_token_takes_none(tmp_path: Path) -> None:

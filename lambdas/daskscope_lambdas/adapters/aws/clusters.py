@@ -169,6 +169,21 @@ class DynamoClusters:
             return False
         return True
 
+    def drop(self, row: ClusterRow) -> bool:
+        # The row first, and only as it was read: a number that leads to no row leads nowhere.
+        try:
+            self._table.delete_if(
+                rows.key(row.uuid),
+                {"account": row.account, "boot": row.boot, "seq": row.seq, "at": row.last_received_at},
+                "#account = :account AND #boot = :boot AND #seq = :seq AND #last_received_at = :at",
+            )
+        except Conflict:
+            item = self._table.get(rows.key(row.uuid))
+            if item is not None and not rows.is_deleted(item):
+                return False
+        self._table.delete(rows.number_key(row.account, row.id))
+        return True
+
     def forget(self, account: str, uuid: str, at: float) -> None:
         item = self._table.get(rows.key(uuid))
         grave = rows.grave(account, uuid, at)

@@ -42,6 +42,9 @@ class SqsDeadLetters:
             for each in found:
                 yield Buried(body=each.body, reason=None, buried_at=None)
 
+    def lasting(self) -> Iterator[str]:
+        return iter(())  # SQS forgets each 14 days after it was sent at first.
+
     def send_back(self, chosen: Callable[[str], bool]) -> int:
         sent, url = 0, self._url()
         with closing(self._hidden(url)) as found, mapped(self._queue_url):

@@ -7,8 +7,9 @@ from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING
 
-from daskscope_lambdas.adapters.aws.table import Item, RefusedError, Table
-from daskscope_lambdas.ports import Deletion, Taken
+from daskscope_lambdas.adapters.aws.again import tries
+from daskscope_lambdas.adapters.aws.table import Item, RefusedError, Table, Value
+from daskscope_lambdas.ports import Conflict, Deletion, StoreError, Taken
 from daskscope_lambdas.registry import KEY, LISTED_AT, LISTED_IN, LISTING
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _LIST = "deletions"
 _ALL = "*"
+_SAME = "#asked_at = :asked_at"
+"""Nobody asked again since."""
 
 
 class DynamoDeletions:
@@ -25,18 +28,37 @@ class DynamoDeletions:
         self._table = Table(client, table)
 
     def ask(self, deletion: Deletion) -> None:
-        with suppress(Taken):
-            self._table.put_new(
-                {
-                    KEY: _key(deletion),
-                    "account": deletion.account,
-                    "cluster": deletion.cluster or _ALL,
-                    "asked_at": deletion.asked_at,
-                    "by": deletion.by,
-                    LISTED_IN: _LIST,
-                    LISTED_AT: f"{deletion.account}/{deletion.cluster or _ALL}",
-                }
+        values: dict[str, Value] = {
+            KEY: _key(deletion),
+            "account": deletion.account,
+            "cluster": deletion.cluster or _ALL,
+            "asked_at": deletion.asked_at,
+            "by": deletion.by,
+            LISTED_IN: _LIST,
+            LISTED_AT: f"{deletion.account}/{deletion.cluster or _ALL}",
+        }
+        for _ in tries():
+            try:
+                self._table.put_new(values)
+            except Taken:
+                if deletion.cluster is not None or self._ask_again(deletion):
+                    return
+            else:
+                return
+        raise StoreError(f"The deletion of {deletion.account} was done whenever it was to be asked for again.")
+
+    def _ask_again(self, deletion: Deletion) -> bool:
+        """False if it was done meanwhile."""
+        try:
+            self._table.update(
+                _key(deletion),
+                "SET #asked_at = :asked_at, #by = :by REMOVE #swept_through",
+                {"asked_at": deletion.asked_at, "by": deletion.by},
+                f"attribute_exists(#{KEY}) AND #asked_at < :asked_at",
             )
+        except RefusedError as refused:
+            return refused.item is not None
+        return True
 
     def pending(self, account: str | None = None) -> Sequence[Deletion]:
         condition, values = f"#{LISTED_IN} = :list", {"list": _LIST}
@@ -49,11 +71,15 @@ class DynamoDeletions:
     def swept(self, deletion: Deletion, day: date) -> None:
         with suppress(RefusedError):
             self._table.update(
-                _key(deletion), "SET #swept_through = :day", {"day": day.isoformat()}, f"attribute_exists(#{KEY})"
+                _key(deletion),
+                "SET #swept_through = :day",
+                {"day": day.isoformat(), "asked_at": deletion.asked_at},
+                _SAME,
             )
 
     def done(self, deletion: Deletion) -> None:
-        self._table.delete(_key(deletion))
+        with suppress(Conflict):
+            self._table.delete_if(_key(deletion), {"asked_at": deletion.asked_at}, _SAME)
 
 
 def _key(deletion: Deletion) -> str:

@@ -68,7 +68,7 @@ def row(item: Item) -> ClusterRow:
     values |= {name: float(item.get(name, 0.0)) for name in (*_MOMENTS, *_TOLD)}
     values |= {name: unpack(item[name]) for name in _PACKED}
     values["skew_s"] = float(item["skew_s"]) if "skew_s" in item else None
-    values["identity_of"] = identity_of(item)
+    values |= {"identity_of": identity_of(item), "skew_of": skew_of(item)}
     values["started_at"], _ = placed(item[LISTED_AT])
     values |= {name: item.get(name) for name in ("reason", "close_asked_by", "close_asked_reason")}
     return ClusterRow(uuid=uuid_of(item), close_asked_at=close_asked_at(item), **values)
@@ -79,6 +79,11 @@ def identity_of(item: Item) -> str:
     if "identity_of" in item:
         return item["identity_of"]
     return identity_key(item["boot"], int(item["seq"])) if unpack(item["identity"]) else ""
+
+
+def skew_of(item: Item) -> str:
+    """As `identity_of`."""
+    return item.get("skew_of") or (identity_key(item["boot"], int(item["seq"])) if "skew_s" in item else "")
 
 
 def close_asked_at(item: Item) -> float | None:
@@ -97,7 +102,7 @@ def close_asked(by: str, reason: str | None, at: float) -> tuple[dict[str, Value
 def change(beat: Beat) -> tuple[dict[str, Value], str]:
     """Values and assignments, to follow a SET, of all but `last_received_at`. Raises ValueError for what is no JSON.
 
-    For a message that is newer than the row: then so is its identity.
+    For a message that is newer than the row: then so are its identity and skew.
     """
     values: dict[str, Value] = {
         "boot": beat.boot,
@@ -113,7 +118,7 @@ def change(beat: Beat) -> tuple[dict[str, Value], str]:
     if beat.identity is not None:
         values |= _identity(beat, beat.identity)
     if beat.skew_s is not None:
-        values["skew_s"] = repr(beat.skew_s)
+        values |= _skew(beat, beat.skew_s)
     if beat.reason is not None:
         values["reason"] = beat.reason
     else:
@@ -137,6 +142,9 @@ def change_of_older(beat: Beat, item: Item) -> tuple[dict[str, Value], str, str]
     if beat.identity is not None and identity_of(item) < identity_key(beat.boot, beat.seq):
         values |= _identity(beat, beat.identity)
         conditions.append("(attribute_not_exists(#identity_of) OR #identity_of < :identity_of)")
+    if beat.skew_s is not None and skew_of(item) < identity_key(beat.boot, beat.seq):
+        values |= _skew(beat, beat.skew_s)
+        conditions.append("(attribute_not_exists(#skew_of) OR #skew_of < :skew_of)")
     if not values:
         return None
     return values, "SET " + ", ".join(f"#{name} = :{name}" for name in values), " AND ".join(conditions)
@@ -144,3 +152,7 @@ def change_of_older(beat: Beat, item: Item) -> tuple[dict[str, Value], str, str]
 
 def _identity(beat: Beat, identity: dict[str, Any]) -> dict[str, Value]:
     return {"identity": pack(identity), "identity_of": identity_key(beat.boot, beat.seq)}
+
+
+def _skew(beat: Beat, skew_s: float) -> dict[str, Value]:
+    return {"skew_s": repr(skew_s), "skew_of": identity_key(beat.boot, beat.seq)}

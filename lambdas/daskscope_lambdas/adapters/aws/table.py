@@ -102,6 +102,17 @@ class Table:
         with self._about(key):
             self._client().delete_item(TableName=self._name, Key=_wire({KEY: key}))
 
+    def delete_if(self, key: str, values: Mapping[str, Value], condition: str) -> None:
+        """Raises Conflict if the item does not meet `condition`."""
+        with self._about(key):
+            self._client().delete_item(
+                TableName=self._name,
+                Key=_wire({KEY: key}),
+                ConditionExpression=condition,
+                ExpressionAttributeNames=_names(condition),
+                ExpressionAttributeValues=_wire({f":{name}": value for name, value in values.items()}),
+            )
+
     def put_all_new(self, *items: Mapping[str, Value]) -> None:
         """All or none. Raises Conflict if one of them is there, or is being made by somebody else."""
         puts: list[TransactWriteItemTypeDef] = [

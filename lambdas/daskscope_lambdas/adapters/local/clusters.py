@@ -31,7 +31,8 @@ _NEWER = """
     UPDATE clusters SET
         boot = :boot, seq = :seq, made_at = :made_at, next_s = :next_s, phase = :phase, reason = :reason,
         identity = coalesce(:identity, identity), identity_of = max(identity_of, :identity_of),
-        totals = :totals, lost = :lost, uptime_s = :uptime_s, skew_s = coalesce(:skew_s, skew_s),
+        totals = :totals, lost = :lost, uptime_s = :uptime_s,
+        skew_s = coalesce(:skew_s, skew_s), skew_of = max(skew_of, :skew_of),
         last_received_at = max(last_received_at, :received_at), retired = 0
     WHERE uuid = :uuid AND account = :account AND (boot, seq) < (:boot, :seq)
     RETURNING close_asked_at
@@ -40,8 +41,11 @@ _OLDER = """
     UPDATE clusters SET
         identity = CASE WHEN :identity_of > identity_of THEN :identity ELSE identity END,
         identity_of = max(identity_of, :identity_of),
+        skew_s = CASE WHEN :skew_of > skew_of THEN :skew_s ELSE skew_s END,
+        skew_of = max(skew_of, :skew_of),
         last_received_at = CASE WHEN last_received_at < :day_at THEN :received_at ELSE last_received_at END
-    WHERE uuid = :uuid AND account = :account AND (last_received_at < :day_at OR identity_of < :identity_of)
+    WHERE uuid = :uuid AND account = :account
+        AND (last_received_at < :day_at OR identity_of < :identity_of OR skew_of < :skew_of)
 """
 
 
@@ -169,6 +173,18 @@ class SqliteClusters:
             self.find(row.account, row.uuid)
         return change.rowcount == 1
 
+    def drop(self, row: ClusterRow) -> bool:
+        with self._database.writing() as connection:
+            connection.execute(
+                """
+                DELETE FROM clusters
+                WHERE uuid = ? AND account = ? AND boot = ? AND seq = ? AND last_received_at = ?
+                """,
+                (row.uuid, row.account, row.boot, row.seq, row.last_received_at),
+            )
+            left = connection.execute("SELECT 1 FROM clusters WHERE uuid = ?", (row.uuid,)).fetchone()
+        return left is None
+
     def forget(self, account: str, uuid: str, at: float) -> None:
         with self._database.writing() as connection:
             change = connection.execute("DELETE FROM clusters WHERE uuid = ? AND account = ?", (uuid, account))
@@ -224,6 +240,7 @@ def _values(account: str, uuid: str, beat: Beat) -> dict[str, Any]:
         "lost": _json(beat.lost),
         "uptime_s": beat.uptime_s,
         "skew_s": beat.skew_s,
+        "skew_of": "" if beat.skew_s is None else identity_key(beat.boot, beat.seq),
     }
 
 

@@ -45,6 +45,7 @@ _WAYS = {
     3: (
         "ALTER TABLE clusters ADD COLUMN uptime_s REAL NOT NULL DEFAULT 0.0",
         "ALTER TABLE clusters ADD COLUMN skew_s REAL",
+        "ALTER TABLE clusters ADD COLUMN skew_of TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE clusters ADD COLUMN identity_of TEXT NOT NULL DEFAULT ''",
         "UPDATE clusters SET identity_of = boot || '-' || printf('%012d', seq) WHERE identity <> '{}'",
         *_SINCE_4,
@@ -52,6 +53,8 @@ _WAYS = {
 }
 """By version, the statements that make the next one of it."""
 
+ANEW_BYTES = 32 << 20
+"""A file up to this size is written anew within a quarter of a second."""
 _BUSY_S = 10.0
 """How long a transaction waits for those of other processes, each of which takes milliseconds."""
 
@@ -95,6 +98,7 @@ CREATE TABLE clusters (
     close_asked_reason TEXT,
     uptime_s REAL NOT NULL DEFAULT 0.0,
     skew_s REAL,
+    skew_of TEXT NOT NULL DEFAULT '',
     identity_of TEXT NOT NULL DEFAULT '',
     UNIQUE (account, id)
 ) STRICT;
@@ -154,12 +158,14 @@ class Database:
             )
 
     def scrub(self) -> None:
-        """Write the file anew without what was deleted, and empty its log: until then the bytes are still in them.
+        """Empty the log of what was deleted: in the file itself zeros stand in its place. A small file is written anew
+        besides, for pages that were made of others may hold a copy; nobody can write meanwhile.
 
-        A log that somebody reads at that moment keeps them until it is written over.
+        A log that somebody reads at that moment keeps the bytes until it is written over.
         """
         with self._turn, self.reading() as connection:
-            connection.execute("VACUUM")
+            if self._path.stat().st_size <= ANEW_BYTES:
+                connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _make_next(self, version: int) -> int:
@@ -210,6 +216,7 @@ def _open(path: Path) -> sqlite3.Connection:
     try:
         # What is committed is on the disk: 2xx means that the queue has it.
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")
     except sqlite3.Error:
         connection.close()
         raise

@@ -29,6 +29,9 @@ class SqliteDeadLetters:
             if not rows:
                 return
 
+    def lasting(self) -> Iterator[str]:
+        return (each.body for each in self.list())
+
     def send_back(self, chosen: Callable[[str], bool]) -> int:
         with self._database.reading() as connection:
             # A message gets a new number when it is sent back: what dies again comes after this one.

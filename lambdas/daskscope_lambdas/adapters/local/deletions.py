@@ -8,11 +8,12 @@ from datetime import date
 from daskscope_lambdas.adapters.local.database import Database
 from daskscope_lambdas.ports import Deletion
 
-_WHICH = "account = ? AND cluster = ?"
+_WHICH = "account = ? AND cluster = ? AND asked_at = ?"
+"""Nobody asked again since."""
 
 
 class SqliteDeletions:
-    """One row each until it is done. When its rows are gone the file is written anew: deleted bytes stay in it else."""
+    """One row each until it is done. When its rows are gone, so are their bytes in the file."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -20,8 +21,12 @@ class SqliteDeletions:
     def ask(self, deletion: Deletion) -> None:
         with self._database.writing() as connection:
             connection.execute(
-                "INSERT OR IGNORE INTO deletions (account, cluster, asked_at, by) VALUES (?, ?, ?, ?)",
-                (*_key(deletion), deletion.asked_at, deletion.by),
+                """
+                INSERT INTO deletions (account, cluster, asked_at, by) VALUES (?, ?, ?, ?)
+                ON CONFLICT DO UPDATE SET asked_at = excluded.asked_at, by = excluded.by, swept_through = NULL
+                WHERE cluster = '' AND excluded.asked_at > asked_at
+                """,
+                (deletion.account, deletion.cluster or "", deletion.asked_at, deletion.by),
             )
 
     def pending(self, account: str | None = None) -> Sequence[Deletion]:
@@ -39,7 +44,7 @@ class SqliteDeletions:
         ]
 
     def swept(self, deletion: Deletion, day: date) -> None:
-        if deletion.swept_through in (None, date.min):
+        if deletion.swept_through is None:
             self._database.scrub()
         with self._database.writing() as connection:
             connection.execute(
@@ -53,5 +58,5 @@ class SqliteDeletions:
         self._database.scrub()
 
 
-def _key(deletion: Deletion) -> tuple[str, str]:
-    return deletion.account, deletion.cluster or ""
+def _key(deletion: Deletion) -> tuple[str, str, float]:
+    return deletion.account, deletion.cluster or "", deletion.asked_at
