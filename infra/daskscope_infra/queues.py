@@ -9,7 +9,7 @@ from constructs import Construct
 
 RECEIVES = 10
 """So many tries a message gets. What can never be kept `write` puts aside at the first one, and what ends the function
-costs its batch as many tries; but what fails below it (a key, a right, a store) fails for all that came in: there is
+parts from its batch within them; but what fails below it (a key, a right, a store) fails for all that came in: there is
 more than an hour to mend it before that is given up."""
 KEPT_DAYS = 14
 """The most that SQS does."""

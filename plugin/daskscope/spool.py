@@ -61,7 +61,10 @@ class Spool:
             return Outcome("plain", f"a file in {encoding} is not for every server")
         try:
             self._prepare()
-            if not self._has_room(name, body, encoding):
+            if self._room is None:
+                prefix = owner_of(name) if self._shared else ""
+                self._room = Room(self._directory, self._max_bytes, prefix, self._monotonic)
+            if not (self._room.has(len(body)) or self._has_reserve(self._room, body, encoding)):
                 return Outcome("again", f"the spool in {self._directory} is full")
             write(self._directory / f"{name}{SUFFIXES[encoding]}", body, self._file_mode)
             self._room.add(len(body))
@@ -69,14 +72,9 @@ class Spool:
             return Outcome("again", told(error))
         return Outcome("kept", "")
 
-    def _has_room(self, name: str, body: bytes, encoding: Encoding) -> bool:
+    def _has_reserve(self, room: Room, body: bytes, encoding: Encoding) -> bool:
         """Raises OSError."""
-        if self._room is None:
-            prefix = owner_of(name) if self._shared else ""
-            self._room = Room(self._directory, self._max_bytes, prefix, self._monotonic)
-        if self._room.has(len(body)):
-            return True
-        return _is_last(body, encoding) and self._room.has(len(body), RESERVE_BYTES)
+        return _is_last(body, encoding) and room.has(len(body), RESERVE_BYTES)
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -85,11 +85,12 @@ def test_ingest_writes_and_reads_no_telemetry(template: Template) -> None:
     may = template.allowed("ingest")
     assert _actions(may) == {
         "dynamodb": {"GetItem", "PutItem", "UpdateItem"},
-        "s3": {"PutObject"},
+        "s3": {"PutObject", "GetObject", "ListBucket"},
         "sqs": {"SendMessage"},
         "ssm": {"GetParameter", "PutParameter"},
     }
     assert may["s3:PutObject"] == _under(template, "code")
+    assert may["s3:GetObject"] == _under(template, "unused"), "the names of code that is about to go"
     assert may["dynamodb:GetItem"] == {"items token/*", "items cluster/*"}
     assert may["dynamodb:PutItem"] == {"items cluster/*", "items number/*"}
     assert may["dynamodb:UpdateItem"] == {"items cluster/*", "items account/*"}

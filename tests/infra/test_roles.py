@@ -197,7 +197,7 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
         ("sweep", "BatchGetItem", "", ("cluster/1", "token/1")),
         ("sweep", "Query", "listing", ()),
         ("compact", "UpdateItem", "", ("cluster/1",)),
-        ("compact", "DeleteItem", "", ("cluster/1",)),
+        ("compact", "DeleteItem", "", ("seals",)),
         ("api", "DeleteItem", "", ("deletion/acme/1",)),
         ("compact", "Scan", "", ()),
     ],
@@ -225,7 +225,8 @@ def _request(method: str, path: str, headers: dict[str, str], body: bytes = b"")
 def _record(received: dict[str, Any]) -> dict[str, Any]:
     return {
         "messageId": received["MessageId"], "receiptHandle": received["ReceiptHandle"], "body": received["Body"],
-        "attributes": {}, "messageAttributes": {}, "eventSource": "aws:sqs", "eventSourceARN": "", "awsRegion": REGION,
+        "attributes": {"ApproximateReceiveCount": "1"}, "messageAttributes": {}, "eventSource": "aws:sqs",
+        "eventSourceARN": "", "awsRegion": REGION,
     }  # fmt: skip
 
 
@@ -254,7 +255,7 @@ def _ask_to_delete(house: House, env: AwsEnv) -> list[str]:
         layout.dead_key("globex", "1" * 32, "letter", "message"),
     ]
     for key in keys:
-        body = json.dumps(["cd" * 16]).encode() if key.startswith("unused/") else b"{}"
+        body = json.dumps([layout.code_key("acme", "cd" * 16)]).encode() if key.startswith("unused/") else b"{}"
         house.client("s3").put_object(Bucket=env.bucket, Key=key, Body=body)
     with closing(connect(env)) as world:
         world.clusters.enrol("globex", "1" * 32, long_ago, long_ago)
@@ -264,7 +265,8 @@ def _ask_to_delete(house: House, env: AwsEnv) -> list[str]:
         )  # fmt: skip
         world.tokens.add(token)
         world.policies.set_retention("globex", {"logs": 7})
-        world.policies.set_retention("acme", {"logs": 7})
+        world.policies.set_retention("acme", {"logs": 7, "clusters": 7})
+        world.clusters.enrol("acme", "2" * 32, long_ago, long_ago)
         world.vault.seal("globex", {"x": b"x"})
         world.deletions.ask(Deletion(account="acme", cluster="0" * 32, asked_at=long_ago, by="test"))
         world.deletions.ask(Deletion(account="globex", cluster=None, asked_at=long_ago, by="test"))

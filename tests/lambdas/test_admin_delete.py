@@ -69,8 +69,8 @@ def test_what_is_not_there_cannot_be_deleted(world: LocalAdapters, data: str, wh
 
 def test_what_the_lake_alone_knows_is_deleted_by_its_uuid(world: LocalAdapters, data: str) -> None:
     """Its row was kept no longer."""
-    forgotten, received_at = "ef" * 16, 1_000.0
-    Writer(world.objects, world.seals).write([envelope(cluster=forgotten, account="gone", received_at=received_at)], "b")
+    forgotten = "ef" * 16
+    Writer(world.objects, world.seals).write([envelope("gone", cluster=forgotten)], "batch")
     for wrong in (("cluster", forgotten), ("cluster", "ee" * 16, "--account", "gone"), ("account", "nobody")):
         assert run("delete", *wrong, "--data", data, "--yes").exit_code == 4
     result = run("delete", "cluster", forgotten, "--account", "gone", "--data", data, "--yes")

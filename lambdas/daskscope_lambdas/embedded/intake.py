@@ -93,9 +93,10 @@ class Intake:
 
     def _post(self, name: str, body: bytes, encoding: Encoding) -> Outcome:
         """What this server's own ingest says of it."""
-        del name  # the message tells it, too
         answer = self._ingest(self._request(body, encoding), None)
         status: int = answer["statusCode"]
+        if status == GONE:
+            logger.info("A spooled message of a deleted cluster was taken away: %s", name)
         if 200 <= status < 300 or status == GONE:
             return Outcome("kept", "")
         if status >= 500 or status in (401, 403):

@@ -1,7 +1,7 @@
 """Code that nothing names any more goes, REST_DAYS after that was seen: its rows were deleted, or kept no longer.
 
-Code is kept before the rows that name it, and these may wait: in a queue for less than REST_DAYS, as dead letters for as
-long as they like. So letters name code as rows do, and for REST_DAYS a mark tells that it is about to go. What comes
+Code is kept before the rows that name it, and these may wait: in a queue for less than REST_DAYS, as dead letters for
+as long as they like. So letters name code as rows do, and for REST_DAYS a mark tells that it is about to go. What comes
 again meanwhile is kept under another key (code.py), which that mark does not name. A mark of which anything is named
 again counts no more.
 """

@@ -322,3 +322,27 @@ def test_connections_end_with_the_world(adapters: Adapters, tmp_path: Path) -> N
     adapters.queue.send("x")
     adapters.close()
     assert [path.name for path in sorted((tmp_path / "data").glob("registry*"))] == ["registry.sqlite"]
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_what_was_deleted_is_in_no_file_and_only_a_small_one_is_written_anew(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, anew: bool
+) -> None:
+    """A large one would keep everybody from writing meanwhile."""
+    path = tmp_path / "registry.sqlite"
+    database = Database(path)
+    queue = SqliteQueue(database, clock)
+    for n in range(40):
+        queue.send(f"doomedwords {n} " * (1 + 100 * n))
+        queue.send(f"minewords {n} " * (1 + 90 * n))
+    every = queue.receive(1000, 60.0)
+    queue.delete([delivery.receipt for delivery in every if delivery.body.startswith("doomed")])
+    if not anew:
+        monkeypatch.setattr(module, "ANEW_BYTES", 1 << 20)
+    assert path.stat().st_size > 1 << 20
+    size = path.stat().st_size
+    database.scrub()
+    text = b"".join(each.read_bytes() for each in tmp_path.iterdir())
+    assert (b"doomedwords" in text, b"minewords" in text) == (False, True)
+    assert (path.stat().st_size < size) == anew
+    database.close()

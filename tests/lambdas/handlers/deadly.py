@@ -1,4 +1,4 @@
-"""`write` in a process of its own, which one message ends: `python -m tests.lambdas.handlers.deadly`, event on stdin."""
+"""`write` in a process of its own, which one message ends: `python -m tests.lambdas.handlers.deadly` takes an event."""
 
 import json
 import os

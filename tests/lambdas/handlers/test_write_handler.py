@@ -82,14 +82,12 @@ def test_a_message_that_ends_the_process_takes_few_along(world: Adapters, env: L
     for body in [*bodies[:6], KILLER, *bodies[6:]]:
         local.queue.send(body)
     left: list[int] = []
-    for _ in range(10):
-        batch = local.feed.receive(1000, 60.0)
+    batch = local.feed.receive(1000, 60.0)
+    while len(batch) > 1 and len(left) < 9:
         left.append(len(batch))
-        if len(batch) == 1:
-            break
-        died = _in_a_process(env, batch)
-        assert died
+        assert _in_a_process(env, batch)
         clock.advance(61)
+        batch = local.feed.receive(1000, 60.0)
     assert left[:2] == [13, 13]
     assert [delivery.body for delivery in batch] == [KILLER], left
     rows = Lake(world.lake_root, None).day("samples", account="acme", day=layout.day_of(clock.now())).records()

@@ -257,7 +257,7 @@ def test_an_open_file_that_is_damaged_has_days_looked_through_once_a_day(
     damaged = next(key for key in house.world.objects.list("open/events/"))
     (house.data / "lake" / damaged).write_bytes(b"PAR1")
     house.days(REST_DAYS + 1)
-    (left,) = house.world.deletions.pending()
+    assert len(house.world.deletions.pending()) == 1
     looked: list[object] = []
     clean = Rewriter.clean
     monkeypatch.setattr(

@@ -4,8 +4,8 @@ import pytest
 
 from daskscope import wire
 from daskscope.compression import MAX_MESSAGE_BYTES, SAMPLED, compress
-from daskscope.errors import BadMessage, NotFound, TooLarge, UnknownVersion
-from daskscope.testing import START_MS, event, exception, groups, identity, message, workers
+from daskscope.errors import BadMessage, Deleted, NotFound, TooLarge, UnknownVersion
+from daskscope.testing import CLUSTER, START_MS, event, exception, groups, identity, message, workers
 from daskscope_lambdas.ports import Beat, Heard, StoreError
 from daskscope_lambdas.service.check import MAX_ENTRIES, MAX_ROW_BYTES
 from daskscope_lambdas.service.code import CodeKeeper
@@ -48,6 +48,27 @@ def test_code_goes_to_the_vault_and_nowhere_else(ingest: Ingest, adapters: Local
     post(ingest, message(codes=[wire.Code(hash=CODE_HASH, text="abc")]))
     assert queued(adapters)[0].message.codes == []
     assert CodeKeeper(adapters.objects, adapters.vault).read("acme", [CODE_HASH]) == {CODE_HASH: "abc"}
+
+
+@pytest.mark.parametrize(("account", "refused"), [("acme", Deleted), ("other", NotFound)])
+def test_code_of_a_message_that_is_refused_is_not_kept(
+    ingest: Ingest, adapters: LocalAdapters, clock: FakeClock, account: str, refused: type[Exception]
+):
+    post(ingest, message(seq=0))
+    if refused is Deleted:
+        adapters.clusters.forget("acme", CLUSTER, clock.now())
+    codes = CodeKeeper(adapters.objects, adapters.vault)
+    fresh = Ingest(adapters.queue, adapters.clusters, codes, adapters.clock)
+    with pytest.raises(refused):
+        post(fresh, message(seq=1, codes=[wire.Code(hash=CODE_HASH, text="abc")]), account)
+    assert list(adapters.objects.list("code/")) == []
+    assert codes.read(account, [CODE_HASH]) == {}
+
+
+def test_a_hash_that_is_not_its_texts_enrols_nobody(ingest: Ingest, adapters: LocalAdapters):
+    with pytest.raises(BadMessage, match="is not the SHA-256"):
+        post(ingest, message(codes=[wire.Code(hash=CODE_HASH, text="abd")]))
+    assert adapters.clusters.page("acme", None, 10, None).rows == []
 
 
 def test_the_identity_is_wished_for_until_it_came(ingest: Ingest):

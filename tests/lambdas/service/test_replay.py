@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -6,14 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daskscope.testing import CLUSTER, START_MS
-from daskscope_lambdas.ports import Buried, StoreError
+from daskscope_lambdas.ports import Buried, Deletion, StoreError
 from daskscope_lambdas.service import rows_columns
 from daskscope_lambdas.service.batch import write_batch
 from daskscope_lambdas.service.envelope import pack
+from daskscope_lambdas.service.exclusions import Exclusions
 from daskscope_lambdas.service.letters import Letters, Sender, Unfit, letter_id, sender_of
 from daskscope_lambdas.service.replay import Dead, Replayed, dead, replay
 from daskscope_lambdas.service.write import Writer
 from daskscope_lambdas.testing import FakeClock
+from daskscope_lambdas.wiring import LocalAdapters
 from tests.query.lake_rig import DAY, OTHER, START, LakeRig, envelope
 
 EARLY = pack(envelope(seq=7, made_at_ms=-1))
@@ -33,6 +35,9 @@ class Queue:
         self.bodies.append(body)
         self._arrived(f"sent-{len(self.bodies)}", body)
 
+    def delete(self, receipts: Sequence[str]) -> None:
+        raise NotImplementedError
+
 
 class GivenUp:
     """What the queue gave up on."""
@@ -42,6 +47,9 @@ class GivenUp:
 
     def list(self) -> Any:
         return (Buried(body=body, reason="killed", buried_at=5.0) for body in self.bodies)
+
+    def lasting(self) -> Any:
+        raise NotImplementedError
 
     def send_back(self, chosen: Callable[[str], bool]) -> int:
         going = [body for body in self.bodies if chosen(body)]
@@ -80,6 +88,31 @@ def test_what_was_put_aside_is_kept_once_that_is_mended(
     assert replay(letters, GivenUp(queue), queue) == Replayed(sent=1)
     assert sorted(seqs(rig)) == [7, 8]
     assert ids(letters) == []
+
+
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("account", [False, True])
+def test_nothing_that_was_deleted_is_sent_back(
+    rig: LakeRig, letters: Letters, adapters: LocalAdapters, clock: FakeClock, account: bool, done: bool
+) -> None:
+    """Nor when its deletion is long done, but for what an account sends that began anew."""
+    clusters, deletions = adapters.clusters, adapters.deletions
+    deletion = Deletion(account="acme", cluster=None if account else CLUSTER, asked_at=START + 60, by="ann")
+    deletions.ask(deletion)
+    clusters.enrol("acme", CLUSTER, START, START)
+    clusters.forget("acme", CLUSTER, START + 60)
+    if done:
+        deletions.done(deletion)
+    write(rig, letters, ("1", EARLY))
+    died, other = pack(envelope(seq=9)), pack(envelope(cluster=OTHER, seq=8, received_at=START + 1e6))
+    queue = Queue()
+    given_up = GivenUp(queue, died, other)
+    exclusions = Exclusions(deletions, clusters)
+    told = replay(letters, given_up, queue, None, exclusions)
+    assert (told.sent, told.left, queue.bodies) == (1, 2, [other])
+    reason = "its cluster or account was deleted."
+    assert told.problems == [f"{letter_id(EARLY)}: {reason}", f"{letter_id(died)}: {reason}"]
+    assert (ids(letters), given_up.bodies) == ([letter_id(EARLY)], [died])
 
 
 def test_what_is_still_not_fit_comes_back_as_the_same_letter(rig: LakeRig, letters: Letters, clock: FakeClock) -> None:
