@@ -84,8 +84,8 @@ def test_a_cluster_by_whatever_one_has_of_it(get: Get, token: Token, full: None,
 def test_what_came_of_what_a_cluster_made(get: Get, token: Token, full: None):
     found = body(get("/api/v1/acme/clusters/1", token("read")))["completeness"]
     assert list(found) == [
-        "sentence", "expected", "received", "waiting", "missing", "merged", "lost", "end", "clock_skew_s", "as_of",
-        "skipped",
+        "sentence", "expected", "received", "waiting", "missing", "merged", "kept_from", "lost", "end", "clock_skew_s",
+        "as_of", "skipped",
     ]  # fmt: skip
     assert found["missing"] == 0
     assert found["expected"] == found["received"] > 0

@@ -12,6 +12,7 @@ from daskscope.testing import CLUSTER, event, groups
 from daskscope_lambdas.ports import Conflict, Missing, StoreError
 from daskscope_lambdas.testing import FakeClock
 from daskscope_query import lake, layout
+from daskscope_query.questions import Question
 from tests.lambdas.service.compacting import (
     OTHER,
     OVER,
@@ -193,16 +194,16 @@ def test_roll_ups_hold_what_a_day_added(rig: LakeRig, clock: FakeClock) -> None:
 
 def overflowing(monkeypatch: pytest.MonkeyPatch, account: str) -> None:
     """The roll-up of prefixes cannot be made for one account."""
-    known = lake._query
+    known = lake.question
     odd = "IF(CAST(IF($account = '{}', 'x', '1') AS INTEGER) = 1, $account, '') AS account"
 
     def query(name: str) -> Any:
         found = known(name)
         if name != "prefixes_daily":
             return found
-        return lake._Query(found.sql.replace("$account AS account", odd.format(account)), found.reads)
+        return Question(found.sql.replace("$account AS account", odd.format(account)), found.reads)
 
-    monkeypatch.setattr(lake, "_query", query)
+    monkeypatch.setattr(lake, "question", query)
 
 
 def test_a_rollup_that_cannot_be_made_keeps_no_day_open_and_loses_nothing(

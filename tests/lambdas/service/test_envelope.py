@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
@@ -43,6 +44,9 @@ class Queued:
 
     def send(self, body: str) -> None:
         self.bodies.append(body)
+
+    def delete(self, receipts: Sequence[str]) -> None:
+        raise NotImplementedError
 
 
 def ingest(queue: Queue, adapters: LocalAdapters) -> Ingest:
