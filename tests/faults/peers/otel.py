@@ -1,5 +1,8 @@
 """OpenTelemetry's SDK: spans in batches by OTLP over HTTP, tried again for ten seconds."""
 
+# pyright: reportMissingImports=false
+# A fresh environment has no peers: `make faults` brings them.
+
 from __future__ import annotations
 
 import heapq

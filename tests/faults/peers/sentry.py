@@ -1,5 +1,8 @@
 """Sentry's SDK: each event is sent once, by a thread of its own."""
 
+# pyright: reportMissingImports=false
+# A fresh environment has no peers: `make faults` brings them.
+
 from __future__ import annotations
 
 import gzip
