@@ -137,7 +137,8 @@ def test_compact_gathers_the_open_day_and_seals_those_that_are_over(deployed: De
 def write(deployed: Deployed, body: str) -> None:
     """A batch of one, as SQS hands it over."""
     record = {
-        "messageId": secrets.token_hex(8), "receiptHandle": "a", "body": body, "attributes": {},
+        "messageId": secrets.token_hex(8), "receiptHandle": "a", "body": body,
+        "attributes": {"ApproximateReceiveCount": "1"},
         "messageAttributes": {}, "md5OfBody": "", "eventSource": "aws:sqs", "eventSourceARN": "a", "awsRegion": "a",
     }  # fmt: skip
     assert invoke(deployed, "write", {"Records": [record]}) == {"batchItemFailures": []}
