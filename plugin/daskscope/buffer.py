@@ -31,6 +31,9 @@ MAX_PASSED, PASSED_PART = 4, 4
 """So many are passed over, in one part in so many of the room."""
 MAX_MERGES = 8
 """Of these: where bytes are short rather than places, a merge frees few, and what gives way first frees many."""
+LEAST_FREED = 0.25
+"""Of the earlier one's bytes: where bytes are short, a merge that frees less is none. What is told once stays in it,
+and a few giants would be left, of which nothing can be taken any more without reading all of them."""
 
 
 class Buffer:
@@ -43,6 +46,8 @@ class Buffer:
         """Names of those that lie on the shelf besides."""
         self._apart = set[str]()
         """Names of those that cannot be merged with the next one."""
+        self._in_vain = set[str]()
+        """Of those that can, but it would free hardly a byte."""
         self._next = 1
         """Where the next two are merged: it moves through the older half, again and again."""
         self._passed: list[Parcel] = []
@@ -135,8 +140,8 @@ class Buffer:
     def _remove(self, place: int) -> None:
         parcel = self._parcels.pop(place)
         self.n_bytes -= len(parcel.body)
-        self._kept.discard(parcel.name)
-        self._apart.discard(parcel.name)
+        for names in (self._kept, self._apart, self._in_vain):
+            names.discard(parcel.name)
 
     @property
     def _is_over(self) -> bool:
@@ -180,6 +185,8 @@ class Buffer:
                 parcel = None if plain is None else repacked(plain, self._taken())
                 if parcel is None or parcel.is_too_large:
                     self._apart.add(earlier.name)
+                elif not (self._are_too_many or _frees(earlier, later, parcel)):
+                    self._in_vain.add(earlier.name)
                 else:
                     self._remove(place)
                     self._set(place, parcel)
@@ -189,7 +196,8 @@ class Buffer:
 
     def _may_merge(self, place: int) -> bool:
         earlier, later = self._parcels[place : place + 2]
-        return self._are_neighbours(earlier, later) and earlier.name not in self._apart
+        is_worth_it = self._are_too_many or earlier.name not in self._in_vain
+        return is_worth_it and earlier.name not in self._apart and self._are_neighbours(earlier, later)
 
     def _are_neighbours(self, earlier: Parcel, later: Parcel) -> bool:
         """And no larger than may be read. Of the earlier one most is gauges, which are in no merged message: how large
@@ -237,7 +245,9 @@ class Buffer:
             self._remove(place)
         else:
             self._set(place, repacked(rest, self._taken()))
-            self._apart -= {each.name for each in self._parcels[place - 1 : place + 1]}
+            changed = {each.name for each in self._parcels[place - 1 : place + 1]}
+            self._apart -= changed
+            self._in_vain -= changed
         told = counted(plain)
         self._losses.counts.update({kind: told[kind] for kind in kinds if told[kind]})
 
@@ -250,3 +260,8 @@ class Buffer:
         parcel = self._parcels[place]
         self._losses.parcel("buffer-full", parcel)
         self._remove(place)
+
+
+def _frees(earlier: Parcel, later: Parcel, both: Parcel) -> bool:
+    """Whether it takes noticeably less room as one."""
+    return len(earlier.body) + len(later.body) - len(both.body) >= LEAST_FREED * len(earlier.body)

@@ -263,3 +263,17 @@ def test_a_fault_while_room_is_made_loses_no_more_than_there_is_no_room_for(monk
         waiting.add(testing.message(seq=5))
     assert [message.seq for message in waiting.messages] == [0, 2, 3, 4, 5]
     assert waiting.losses.counts == {"buffer-full": 1}
+
+
+def test_where_bytes_are_short_messages_stay_small_and_none_goes_whole_while_it_has_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MAX_BYTES", 2 << 20)
+    waiting, chance = Waiting(), random.Random(2)
+    for seq in range(200):
+        lines = ({"no": seq * 30 + n, "text": chance.randbytes(500).hex()} for n in range(30))
+        waiting.add(testing.message(seq=seq, logs=testing.logs(*lines)))
+    assert "buffer-full" not in waiting.losses.counts
+    assert waiting.losses.counts["log-lines"] > 1_000
+    assert max(len(parcel.body) for parcel in waiting.parcels) < 100 << 10
+    assert covered(waiting.messages) == [*range(200)]
