@@ -9,7 +9,7 @@ the server fails at while it takes others is passed over, and waits beside the q
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from daskscope.contents import STAGES, counted, without
 from daskscope.losses import Losses
@@ -48,8 +48,6 @@ class Buffer:
         """Names of those that cannot be merged with the next one."""
         self._in_vain = set[str]()
         """Of those that can, but it would free hardly a byte."""
-        self._next = 1
-        """Where the next two are merged: it moves through the older half, again and again."""
         self._passed: list[Parcel] = []
         """Those that were passed over."""
         self._n_to_open = 0
@@ -176,23 +174,29 @@ class Buffer:
         return False
 
     def _merge(self) -> bool:
-        """Two that are neighbours; False where no two can be."""
-        half = len(self._parcels) // 2
-        for place in (*range(self._next, half), *range(1, self._next), *range(half, len(self._parcels) - 1)):
-            if place < len(self._parcels) - 1 and self._may_merge(place):
-                earlier, later = self._parcels[place : place + 2]
-                plain = joined(self._opened(earlier), self._opened(later))
-                parcel = None if plain is None else repacked(plain, self._taken())
-                if parcel is None or parcel.is_too_large:
-                    self._apart.add(earlier.name)
-                elif not (self._are_too_many or _frees(earlier, later, parcel)):
-                    self._in_vain.add(earlier.name)
-                else:
-                    self._remove(place)
-                    self._set(place, parcel)
-                    self._next = place + 1 if place + 1 < half else 1
-                return True
-        return False
+        """Two that are neighbours, of the older half if any can be; False where no two can."""
+        half, end = len(self._parcels) // 2, len(self._parcels) - 1
+        place = self._smallest_two(range(1, min(half, end))) or self._smallest_two(range(max(half, 1), end))
+        if place is None:
+            return False
+        earlier, later = self._parcels[place : place + 2]
+        plain = joined(self._opened(earlier), self._opened(later))
+        parcel = None if plain is None else repacked(plain, self._taken())
+        if parcel is None or parcel.is_too_large:
+            self._apart.add(earlier.name)
+        elif not (self._are_too_many or _frees(earlier, later, parcel)):
+            self._in_vain.add(earlier.name)
+        else:
+            self._remove(place)
+            self._set(place, parcel)
+        return True
+
+    def _smallest_two(self, places: Iterable[int]) -> int | None:
+        """Where the two are that make the smallest one: so all grow alike, and none to a giant."""
+        return min(filter(self._may_merge, places), key=self._n_plain_bytes_of_two, default=None)
+
+    def _n_plain_bytes_of_two(self, place: int) -> int:
+        return self._parcels[place].n_plain_bytes + self._parcels[place + 1].n_plain_bytes
 
     def _may_merge(self, place: int) -> bool:
         earlier, later = self._parcels[place : place + 2]
