@@ -12,6 +12,7 @@ import pytest_asyncio
 
 import daskscope
 from tests.plugin.api_server import ApiServer
+from tests.plugin.posting import PROXY_NAMES
 from tests.plugin.rig import Cluster, running
 
 
@@ -46,3 +47,9 @@ async def cluster() -> AsyncIterator[Cluster]:
     """A scheduler with one worker of one thread, and its client."""
     async with running() as started:
         yield started
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*PROXY_NAMES, "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)

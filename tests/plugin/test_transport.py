@@ -1,42 +1,27 @@
 """One attempt against a real server on loopback, a hostile one included."""
 
-import base64
 import contextlib
 import gc
 import json
 import socket
-import ssl
 import threading
 import tracemalloc
 from collections.abc import Callable, Generator
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from daskscope import __version__, transport, wire
-from daskscope.compression import SAMPLED, Encoding
+from daskscope import __version__, wire
+from daskscope.compression import SAMPLED
 from daskscope.outcome import MAX_WAIT_S
 from daskscope.transport import MAX_REPLY_BYTES, Http, Outcome
-from tests.plugin import rig
 from tests.plugin.ingest_server import Answer, Server, answers, request, talking
+from tests.plugin.posting import REPLY, TAKEN, TOKEN, post
 
-TOKEN = "dst_very-secret"
-
-
-def post(url: str, token: str | None = TOKEN, times: int = 1, encoding: Encoding = "zstd") -> Outcome:
-    with contextlib.closing(Http(url, token)) as http:
-        return [http.deliver("c-b-1", b"body", encoding) for _ in range(times)][-1]
-
-
-REPLY = {"id": 7, "url": "/acme/clusters/7", "next_s": 30, "wish": ["identity"]}
 NO_REPLY = Outcome("again", "HTTP 200 and no reply of a daskscope server")
-
-
-TAKEN = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(rig.REPLY), rig.REPLY)
 
 
 def test_a_message_is_posted_with_token_and_encoding_and_the_reply_is_read() -> None:
@@ -131,109 +116,6 @@ def test_an_encoding_after_the_sample_that_is_not_taken_may_come_plain() -> None
     with Server(answers(415, ERROR)).running() as url:
         assert [post(url, encoding=encoding).verdict for encoding in SAMPLED] == ["plain", "plain"]
         assert post(url).verdict == "refused"
-
-
-PROXY_NAMES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-
-
-@pytest.fixture
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*PROXY_NAMES, "no_proxy", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.mark.usefixtures("no_proxy")
-def test_a_proxy_gets_nothing_of_what_is_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    proxy, server = Server(answers(200, REPLY)), Server(answers(200, REPLY))
-    with proxy.running() as proxy_url, server.running() as url:
-        for name in PROXY_NAMES:
-            monkeypatch.setenv(name, proxy_url)
-        assert post(url).verdict == "kept"
-    assert proxy.posts == []
-    assert len(server.posts) == 1
-
-
-@pytest.mark.usefixtures("no_proxy")
-@pytest.mark.parametrize("name", ["http_proxy", "all_proxy"])
-@pytest.mark.parametrize("place", ["http://ann:se%40cret@{}", "ann:se%40cret@{}"])
-def test_what_is_for_another_machine_goes_by_the_proxy(monkeypatch: pytest.MonkeyPatch, name: str, place: str) -> None:
-    proxy = Server(answers(200, REPLY))
-    with proxy.running() as proxy_url:
-        monkeypatch.setenv(name, place.format(proxy_url.removeprefix("http://")))
-        assert post("http://far.test:8790").verdict == "kept"
-        monkeypatch.setenv("no_proxy", "far.test")
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [])
-        assert "far.test has no address" in post("http://far.test:8790").reason, "it was not asked of the proxy"
-    ((path, headers, _),) = proxy.posts
-    assert path == "http://far.test:8790/api/v1/telemetry"
-    assert headers["host"] == "far.test:8790"
-    assert base64.b64decode(headers["proxy-authorization"].removeprefix("Basic ")) == b"ann:se@cret"
-
-
-@pytest.mark.usefixtures("no_proxy")
-def test_a_socks_proxy_whose_package_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport.httpcore, "SOCKSProxy", _no_socks)
-    monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:1")
-    outcome = post("http://far.test")
-    assert (outcome.verdict, "socksio" in outcome.reason) == ("again", True)
-
-
-def _no_socks(*_: object, **__: object) -> None:
-    raise RuntimeError("Attempted to use SOCKS support, but the `socksio` package is not installed.")
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Key and certificate of `far.test`, signed by itself."""
-    from datetime import UTC, datetime, timedelta
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "far.test")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), 1, now - timedelta(1), now + timedelta(1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("far.test")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    kinds = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    path = tmp_path_factory.mktemp("tls") / "far.pem"
-    path.write_bytes(key.private_bytes(*kinds) + made.public_bytes(serialization.Encoding.PEM))
-    return path
-
-
-@pytest.mark.usefixtures("no_proxy")
-@pytest.mark.parametrize("is_trusted", [True, False])
-def test_through_a_proxy_https_is_a_tunnel_and_the_proxy_never_sees_the_token(
-    monkeypatch: pytest.MonkeyPatch, certificate: Path, is_trusted: bool
-) -> None:
-    seen: list[bytes] = []
-    posted: list[bytes] = []
-
-    def tunnel(connection: socket.socket, leave: threading.Event) -> None:
-        seen.append(request(connection))
-        connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(certificate)
-        with context.wrap_socket(connection, server_side=True) as inner:
-            for _ in range(2):
-                posted.append(request(inner))
-                inner.sendall(TAKEN)
-
-    if is_trusted:
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    with talking(tunnel) as address:
-        monkeypatch.setenv("https_proxy", f"http://{address}")
-        outcome = post("https://far.test", times=2)
-    assert outcome.verdict == ("kept" if is_trusted else "again")
-    assert [head.partition(b"\r\n")[0] for head in seen] == [b"CONNECT far.test:443 HTTP/1.1"] * (
-        1 if is_trusted else 2
-    )
-    assert TOKEN.encode() not in b"".join(seen)
-    assert [TOKEN.encode() in post for post in posted] == ([True, True] if is_trusted else [])
 
 
 def test_an_endless_body_is_cut() -> None:
