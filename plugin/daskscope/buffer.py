@@ -1,7 +1,7 @@
 """Messages that wait for the server, in a room that is bounded, and what gives way where there is none left.
 
-First what lies on the shelf besides leaves memory. Then neighbours become one, the oldest first: of the older half of
-the story every other moment stays, and no time is missing. Then the oldest lose their profiles, then their tasks, task
+First what lies on the shelf besides leaves memory. Then neighbours become one, of the older half of the story the two
+smallest: fewer of its moments stay, and no time is missing. Then the oldest lose their profiles, then their tasks, task
 groups, events; and at last messages go whole, but neither the first nor the last of a scheduler. The head is left as it
 is: it may have arrived although nobody said so. A new message costs a few steps of this, however much waits. One that
 the server fails at while it takes others is passed over, and waits beside the queue.
@@ -21,6 +21,9 @@ from daskscope.slices import Plain
 MAX_MESSAGES = 360
 """An hour at the usual pace."""
 MAX_BYTES = 16 << 20
+RESERVE_PART = 16
+"""One in so many of both is in reserve: messages go whole only where it is used up, too, for how much can be made room
+for at one new message is bounded, and the next one goes on with it."""
 MAX_JOINED_BYTES = 2 << 20
 """As JSON: what is more stays as it is, for the interpreter is held for as long as it takes to read that."""
 MAX_STEPS = 64
@@ -142,25 +145,33 @@ class Buffer:
             names.discard(parcel.name)
 
     @property
-    def _is_over(self) -> bool:
-        return self._are_too_many or self.n_bytes > MAX_BYTES
+    def _is_full(self) -> bool:
+        return self._n_messages > MAX_MESSAGES or self.n_bytes > MAX_BYTES
+
+    @property
+    def _gets_full(self) -> bool:
+        return self._are_too_many or self.n_bytes > MAX_BYTES - MAX_BYTES // RESERVE_PART
 
     @property
     def _are_too_many(self) -> bool:
-        return len(self._parcels) + len(self._passed) > MAX_MESSAGES
+        return self._n_messages > MAX_MESSAGES - MAX_MESSAGES // RESERVE_PART
+
+    @property
+    def _n_messages(self) -> int:
+        return len(self._parcels) + len(self._passed)
 
     def _make_room(self) -> None:
         try:
             self._make_do()
         finally:
-            while self._is_over and len(self._parcels) > 1:
+            while self._is_full and len(self._parcels) > 1:
                 self._drop_oldest()
 
     def _make_do(self) -> None:
         """With less of each rather than with fewer."""
         self._n_to_open = MAX_OPENED_BYTES
         for step in range(MAX_STEPS):
-            if not self._is_over or self._n_to_open <= 0:
+            if not self._gets_full or self._n_to_open <= 0:
                 break
             may_merge = step < MAX_MERGES or self._are_too_many
             if not (self._park_oldest() or (may_merge and self._merge()) or self._strip()):
@@ -221,7 +232,7 @@ class Buffer:
         """Take from the oldest that has any what gives way first. Where there are too many messages, rather than too
         many bytes, only of the oldest two that may become one then."""
         places = range(1, len(self._parcels))
-        if self.n_bytes <= MAX_BYTES:
+        if self.n_bytes <= MAX_BYTES - MAX_BYTES // RESERVE_PART:
             first = next((place for place in places[:-1] if self._may_come_together(place)), 0)
             places = range(first, first + 2) if first else range(0)
         for kinds in STAGES:

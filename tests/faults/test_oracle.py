@@ -101,7 +101,8 @@ def _some(*short: str) -> list[Any]:
 @pytest.mark.parametrize("kind", _some("identity", "members", "codes", "logs"))
 def test_a_merge_that_loses_anything_is_seen(kind: str) -> None:
     def forgetful(earlier: Plain, later: Plain) -> Plain | None:
-        return joined(without(earlier, kind), later)
+        both = joined(earlier, later)
+        return both and without(both, kind)
 
     with mock.patch.object(buffer, "joined", forgetful):
         found = _after_an_outage()

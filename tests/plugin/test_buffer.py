@@ -11,7 +11,7 @@ import pytest
 
 from daskscope import buffer as module
 from daskscope import testing, wire
-from daskscope.buffer import MAX_MESSAGES, Buffer
+from daskscope.buffer import MAX_MESSAGES, RESERVE_PART, Buffer
 from daskscope.contents import told_again, told_once
 from daskscope.losses import Losses
 from daskscope.parcel import Parcel, Shelf, in_parts, packed
@@ -49,6 +49,9 @@ class Waiting:
         return found
 
 
+N_BEFORE_RESERVE = MAX_MESSAGES - MAX_MESSAGES // RESERVE_PART
+
+
 def covered(messages: list[wire.Message]) -> list[int]:
     """Numbers of the messages that these tell of."""
     return [seq for message in messages for seq in range(message.seq - message.merged, message.seq + 1)]
@@ -61,11 +64,11 @@ def test_a_day_without_a_server_fits_in_no_moment_is_missing_and_the_newer_half_
         waiting.add(testing.message(seq=seq, events=[testing.event(no=seq)], workers=wire.Workers()))
         assert len(waiting.buffer) <= MAX_MESSAGES
     messages = waiting.messages
-    assert len(messages) == MAX_MESSAGES
+    assert len(messages) == N_BEFORE_RESERVE
     assert covered(messages) == [*range(n)]
     assert [event.no for message in messages for event in message.events] == [*range(n)]
     assert not waiting.losses.counts
-    assert all(message.merged == 0 for message in messages[-MAX_MESSAGES // 2 + 1 :])
+    assert all(message.merged == 0 for message in messages[-N_BEFORE_RESERVE // 2 + 1 :])
     assert max(message.merged for message in messages) < 32, "no moment stands for five minutes"
 
 
@@ -93,7 +96,7 @@ def test_a_new_message_costs_a_few_steps_however_much_waits(monkeypatch: pytest.
         before = calls
         waiting.add(testing.message(seq=seq, profiles=[testing.profile()], tasks=testing.tasks(2, first_no=2 * seq)))
         assert calls - before <= 1
-    assert calls == 1_000 - MAX_MESSAGES
+    assert calls == 1_000 - N_BEFORE_RESERVE
 
 
 KINDS = [("profiles",), ("tasks",), ("groups", "metrics", "spans"), ("events", "log-lines")]
@@ -170,10 +173,10 @@ def test_what_lies_on_the_shelf_leaves_memory_and_nothing_is_merged() -> None:
     waiting = Waiting(shelf)
     for seq in range(1_000):
         waiting.add(testing.message(seq=seq))
-    assert len(waiting.buffer) == MAX_MESSAGES
+    assert len(waiting.buffer) == N_BEFORE_RESERVE
     assert waiting.parcels == [], "none in memory alone"
     assert len(shelf.files) == 1_000
-    assert len(shelf.out) == MAX_MESSAGES
+    assert len(shelf.out) == N_BEFORE_RESERVE
     assert not waiting.losses.counts
 
 
@@ -183,7 +186,7 @@ def test_where_the_shelf_is_full_neighbours_are_merged_as_without_one() -> None:
     for seq in range(1_000):
         waiting.add(testing.message(seq=seq, workers=wire.Workers()))
     on_disk = [int(name.rpartition("-")[2]) for name in shelf.files]
-    assert len(waiting.buffer) == MAX_MESSAGES
+    assert len(waiting.buffer) == N_BEFORE_RESERVE
     assert sorted(on_disk + covered(waiting.messages)) == [*range(1_000)]
     assert not waiting.losses.counts
 

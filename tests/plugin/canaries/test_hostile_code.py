@@ -108,7 +108,7 @@ def test_nothing_of_it_is_run_or_kept(tmp_path: Path) -> None:
     assert set(told["connections"]) <= {*of_dask, port}
     assert {(asked.method, asked.path) for asked in capture.asked} == {("POST", "/api/v1/telemetry")}
     assert len(capture.asked) > 1, "both kinds of answers were given"
-    assert capture.messages[-1].phase == "closed"
+    assert "closed" in {message.phase for message in capture.messages}, "not always the last: others are retried"
     assert MARK.encode() not in b"".join(capture.bodies), "nor does it come back"
 
 
