@@ -16,7 +16,7 @@ its own, load no extension and change no setting.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,39 +28,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from daskscope_query import engine, files, layout
+from daskscope_query.answer import Answer, MovedError, UnmadeError
 from daskscope_query.exclusion import Exclusion
 from daskscope_query.listing import Listing
 from daskscope_query.questions import BEFORE, Question, question, sources
 from daskscope_query.tables import CLUSTERS, CLUSTERS_DAILY, ROLLUPS, SAMPLES, TABLES, Table
 
+__all__ = ["Answer", "Lake", "MovedError", "UnmadeError"]
+
 _AT_ONCE = 16
 """Files whose footers are looked at together: in a bucket each takes its time."""
-
-
-class MovedError(Exception):
-    """A file went away while it was read: merged, sealed or made anew. Read the boundary again and ask again."""
-
-
-class UnmadeError(ValueError):
-    """No roll-up can be made of the rows: a figure fits no column. It will not fit the next time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """`rows`: times are in UTC. `skipped`: keys of files that could not be read, whose rows are missing.
-
-    `as_of`: receipt of the latest message that the lake held of what was asked about, None if it held none. `until`:
-    that of the latest row that was looked at; asked again with it, the lake answers as if nothing had come since.
-    """
-
-    rows: pa.Table
-    skipped: list[str]
-    as_of: datetime | None = None
-    until: datetime | None = None
-
-    def records(self) -> list[dict[str, Any]]:
-        """The rows as dicts; maps become dicts too."""
-        return self.rows.to_pylist(maps_as_pydicts="strict")
 
 
 @dataclass(slots=True)
@@ -70,6 +47,7 @@ class _Scope:
     last: date
     clusters: Sequence[str] | None = None
     until: datetime | None = None
+    given: Mapping[str, pa.Table] = field(default_factory=dict[str, pa.Table])
     flaws: dict[str, str] = field(default_factory=dict[str, str])
     """Keys of files that could not be read, and the table of each."""
 
@@ -88,17 +66,18 @@ class Lake(Listing):
         account: str,
         days: tuple[date, date],
         received_until: datetime | None = None,
+        given: Mapping[str, pa.Table] | None = None,
         **params: Any,
     ) -> Answer:
         """Run a query of `sql/` over arrival days `days` (both included); a parameter left out is null.
 
         `cluster` and `clusters` narrow every relation to those clusters, `received_until` to what had come by then (but
-        for roll-ups). Raises MovedError.
+        for roll-ups). `given` are further relations, by name, such as the catalog. Raises MovedError.
         """
         cluster = params.get("cluster")
         clusters = [cluster] if cluster is not None else params.get("clusters")
         first, last = days
-        scope = _Scope(account, first, self._with_late(first, last), clusters, received_until)
+        scope = _Scope(account, first, self._with_late(first, last), clusters, received_until, given=given or {})
         return self._answer(question(query), scope, params, freshness=True)
 
     def day(self, table: str, *, account: str, day: date) -> Answer:
@@ -296,6 +275,8 @@ class _Session:
                 self._add_rollup(ROLLUPS[name])
             elif name in TABLES:
                 self._add(name, TABLES[name], self._scope.first, self._scope.last, self._scope.clusters)
+        for name, rows in self._scope.given.items():
+            self._cursor.register(name, rows)
         if early := [name for name in query.reads if name.endswith(BEFORE)]:
             self._add_before(early, [name for name in query.reads if name in TABLES])
         # A statement without parameters is given none: DuckDB refuses an empty set of them.

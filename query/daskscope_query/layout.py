@@ -7,6 +7,7 @@
     rollups/<rollup>/account=<a>/day=<day>/unmade                 nothing could be made of it: made anew when asked for
     sealed/<table>/account=<a>/day=<day>/gone                     its rows, running totals, were kept no longer
     seals/day=<day>/plan.json, sealed-at.json                     which open files a sealed day was made of; when
+    catalog/account=<a>/<as of, epoch ms>-<digest>.parquet        all clusters of an account; the newest counts
     late/day=<day>/to=<day>                                       rows of the one day stand in the other: they came late
     seals/day=<day>/tidied.json                                   what is to be done once a day was done after it
     code/account=<a>/<hash>                                       one piece of user code, encrypted
@@ -32,6 +33,7 @@ SEALS = "seals/"
 CODE = "code/"
 UNUSED = "unused/"
 DEAD = "dead/"
+CATALOG = "catalog/"
 LATE = "late/"
 """Under it, an empty object for each pair of days such that rows received on the one stand in the other."""
 
@@ -199,6 +201,20 @@ def dead_key(account: str | None, cluster: str | None, letter: str, message: str
 def letter_in(key: str) -> str:
     """The letter that `dead_key` named."""
     return key.split("/")[-2]
+
+
+def catalog_prefix(account: str) -> str:
+    return f"{CATALOG}account={checked_account(account)}/"
+
+
+def catalog_key(account: str, as_of: float, digest: str) -> str:
+    """`as_of`: epoch seconds, of what the registry told; `digest` (hex): of the rows. Keys sort by time."""
+    return f"{catalog_prefix(account)}{round(as_of * 1000):015d}-{digest}.parquet"
+
+
+def catalog_as_of(key: str) -> float:
+    """The epoch seconds that `catalog_key` named."""
+    return int(key.rpartition("/")[2].partition("-")[0]) / 1000
 
 
 def day_in(key: str) -> date | None:

@@ -8,6 +8,7 @@ Schemas only ever gain nullable columns; `VERSION` goes into each file's metadat
 
 from __future__ import annotations
 
+from daskscope_query.tables.catalog import CATALOG
 from daskscope_query.tables.column import ACTIONS, MOMENT, ORIGIN, VERSION, Column, Table
 from daskscope_query.tables.happenings import EVENTS, EXCEPTIONS, LOGS, PROFILES
 from daskscope_query.tables.processes import CLUSTERS, DEATHS, MEMBERS, SAMPLES, WORKERS
@@ -26,6 +27,7 @@ ROLLUPS = {t.name: t for t in (PREFIXES_DAILY, EXCEPTIONS_DAILY, CLUSTERS_DAILY)
 
 __all__ = [
     "ACTIONS",
+    "CATALOG",
     "CLUSTERS",
     "CLUSTERS_DAILY",
     "COMPUTATIONS",

@@ -1,0 +1,61 @@
+"""Every cluster of an account in one small file, for lists: the registry's rows, and what they cost."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from daskscope_query.tables.column import ACTIONS, COUNT, MOMENT, NAME, SMALL, Column, Table
+
+MACHINE = pa.struct(
+    [
+        ("provider", pa.string()),
+        ("region", pa.string()),
+        ("instance_type", pa.string()),
+        ("lifecycle", pa.string()),
+        ("cores", pa.int32()),
+        ("memory_bytes", pa.int64()),
+        ("machine_us", pa.int64()),
+        ("thread_us", pa.int64()),
+        ("dollars", pa.float64()),
+    ]
+)
+"""Machines of one kind: how long all of them were there together, their workers' threads x time, and what that cost.
+What nobody told is null."""
+
+CATALOG = Table(
+    "catalog", "Every cluster of an account, for lists: as the registry knew it, and what it cost until then.",
+    ("account", "cluster"),
+    (
+        Column("account", NAME, "", "Whose."),
+        Column("cluster", NAME, "", "The cluster's UUID, 32 hex digits."),
+        Column("cluster_id", COUNT, "", "Its number in its account."),
+        Column("name", NAME, "", "Name on the pages."),
+        Column("user", NAME, "", "Operating system's user, as claimed."),
+        Column("host", NAME, "", "Host of the scheduler."),
+        Column("kind", NAME, "", "What made it: LocalCluster, SLURMCluster, ...; null if nothing told."),
+        Column("tags", pa.map_(pa.string(), pa.string()), "", "The user's labels."),
+        Column("boot", NAME, "", "The newest run of the plugin."),
+        Column("started_at", MOMENT, "", "Start of the scheduler."),
+        Column("first_received_at", MOMENT, "", "When the server had its first message."),
+        Column("last_received_at", MOMENT, "", "When it had the last one."),
+        Column("next_s", pa.float64(), "s", "Until the message after that."),
+        Column("phase", NAME, "", "running or closed."),
+        Column("up_s", pa.float64(), "s", "From the start to the last message."),
+        Column("peak_workers", SMALL, "count", "Most workers at a time."),
+        Column("peak_memory_bytes", COUNT, "bytes", "Most memory at a time."),
+        Column("n_tasks", COUNT, "count", "Tasks ever seen."),
+        Column("n_tasks_erred", COUNT, "count", "Tasks that failed themselves."),
+        Column("thread_us", COUNT, "us", "Threads x time offered."),
+        Column("action_us", ACTIONS, "us", "Worker time by action."),
+        Column("failed_us", COUNT, "us", "Worker time in tasks that failed; null where Dask does not tell."),
+        Column("machines", pa.list_(MACHINE), "", "The machines of its workers, by kind."),
+        Column("dollars", pa.float64(), "USD", "What it cost; null if no worker was seen."),
+        Column("idle_dollars", pa.float64(), "USD", "Of it, for thread time in which no task ran."),
+        Column("failed_dollars", pa.float64(), "USD", "Of it, for tasks that failed; null where Dask does not tell."),
+        Column("quality", NAME, "", "measured, estimated or unknown: how the cost was found."),
+        Column("basis", NAME, "", "What it was found from."),
+        Column("prices", NAME, "", "Which price table that was: its digest."),
+        Column("row", NAME, "", "The registry's row, JSON."),
+    ),
+    order=("account", "cluster_id"),
+)  # fmt: skip
