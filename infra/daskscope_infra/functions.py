@@ -15,7 +15,7 @@ from daskscope_infra.function import Function
 from daskscope_infra.settings import Settings
 from daskscope_infra.stores import Stores
 from daskscope_lambdas import registry
-from daskscope_query.layout import CODE, DEAD, LATE, OPEN, ROLLUPS, SEALED, SEALS, UNUSED
+from daskscope_query.layout import CATALOG, CODE, DEAD, LATE, OPEN, ROLLUPS, SEALED, SEALS, UNUSED
 
 Code = Callable[[Family], lambda_.Code]
 
@@ -114,11 +114,17 @@ class Functions(Construct):
         stores.items(role, ["dynamodb:GetItem"], ["token/*", "cluster/*", "number/*", "seals"])
         # And what was deleted, so that no answer shows it.
         stores.items(role, ["dynamodb:BatchGetItem"], ["cluster/*", "deletion/*"])
+        # Who lives or is new since the catalog was made: so lists know what it does not.
+        stores.index(role, registry.LIVING)
+        stores.items(role, ["dynamodb:GetItem"], ["account/*"])
+        stores.items(role, ["dynamodb:BatchGetItem"], ["number/*"])
         # Who asks a cluster to close writes that down in its row.
         stores.items(role, ["dynamodb:UpdateItem"], ["cluster/*"])
+        # Whose token is of scope admin makes, lists and revokes those of the account.
+        stores.items(role, ["dynamodb:PutItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"], ["token/*"])
         stores.index(role, registry.LISTING)
         stores.names(role)
-        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, CODE])
+        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, CATALOG, CODE])
         stores.keys(role)
         stores.unlock(role, ["dynamodb", "s3", "ssm"])
 
@@ -132,11 +138,15 @@ class Functions(Construct):
         role, stores = self.compact.role, self._stores
         stores.items(role, ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"], ["seals"])
         stores.names(role)
-        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, SEALS, UNUSED, DEAD])
-        stores.objects(role, ["s3:PutObject"], [OPEN, SEALED, ROLLUPS, SEALS, LATE, UNUSED])
+        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, CATALOG, SEALS, UNUSED, DEAD])
+        stores.objects(role, ["s3:PutObject"], [OPEN, SEALED, ROLLUPS, CATALOG, SEALS, LATE, UNUSED])
         # What is sealed goes if somebody deletes it, or wants it kept no longer. No other function takes things away.
-        stores.objects(role, ["s3:DeleteObject"], [OPEN, SEALED, ROLLUPS, SEALS, UNUSED, CODE, DEAD])
+        stores.objects(role, ["s3:DeleteObject"], [OPEN, SEALED, ROLLUPS, CATALOG, SEALS, UNUSED, CODE, DEAD])
         stores.no_keys(role)
+        # The catalog is made of who has changed: who lives, and who is new.
+        stores.index(role, registry.LIVING)
+        stores.items(role, ["dynamodb:GetItem"], ["account/*"])
+        stores.items(role, ["dynamodb:BatchGetItem"], ["number/*"])
         # What was asked to go and how far it has come, and how long things are kept.
         stores.index(role, registry.LISTING)
         stores.items(role, ["dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"], ["deletion/*"])

@@ -19,6 +19,7 @@ WILDCARDS: Mapping[str, Mapping[str, str]] = {
         "<>/open/*": "Files of open days: their names are made of what is in them.",
         "<>/sealed/*": "Files of sealed days: a day and an account are a folder.",
         "<>/rollups/*": "Roll-ups of sealed days: likewise.",
+        "<>/catalog/*": "All clusters of an account: a moment and an account are a name.",
         "<>/seals/*": "What sealed days were made of: a day is a folder.",
         "<>/late/*": "Marks of rows that came late: a pair of days is a name.",
         "<>/dead/*": "Messages that could not be kept: their names are made of what is in them.",

@@ -69,9 +69,7 @@ class AwsEnv:
     @property
     def lake(self) -> str:
         """Root of the lake, as a URI that pyarrow opens."""
-        where = urlsplit(self.endpoint_url)
-        told = {"region": self.region, "endpoint_override": where.netloc, "scheme": where.scheme}
-        known = urlencode({name: value for name, value in told.items() if value})
+        known = urlencode(s3_options(self.region, self.endpoint_url))
         return f"s3://{self.bucket}" + (f"?{known}" if known else "")
 
     def variables(self) -> dict[str, str]:
@@ -80,7 +78,27 @@ class AwsEnv:
         return {WORLD: self.world, **named} | ({KEYS_KMS_KEY: self.keys_kms_key} if self.keys_kms_key else {})
 
 
-Env = LocalEnv | AwsEnv
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectEnv:
+    """A lake where it lies, which its reader's own process reads."""
+
+    world: ClassVar[Literal["direct"]] = "direct"
+    pages: ClassVar[Pages] = "login"
+    lake: str
+    """Its root, as a path or URI that pyarrow opens."""
+    account: str
+    keys: str | None = None
+    """A folder with the key to the account's code, or `ssm:` and a path in the SSM Parameter Store; None for none."""
+
+
+Env = LocalEnv | AwsEnv | DirectEnv
+
+
+def s3_options(region: str, endpoint_url: str) -> dict[str, str]:
+    """As AWS_REGION and AWS_ENDPOINT_URL say, either may be empty; in the words of pyarrow's URIs."""
+    where = urlsplit(endpoint_url)
+    told = {"region": region, "endpoint_override": where.netloc, "scheme": where.scheme}
+    return {name: value for name, value in told.items() if value}
 
 
 def read(environ: Mapping[str, str] = os.environ) -> Env:

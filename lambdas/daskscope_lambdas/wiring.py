@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, overload
 
 from daskscope_lambdas.adapters.system import SystemClock
-from daskscope_lambdas.env import AwsEnv, Env, LocalEnv
+from daskscope_lambdas.env import AwsEnv, DirectEnv, Env, LocalEnv
 from daskscope_lambdas.ports import (
     Clock,
     Clusters,
@@ -66,6 +66,8 @@ def connect(env: Env, clock: Clock | None = None) -> Adapters:
     Raises StoreError. Opens anew on each call: the caller keeps the answer.
     """
     clock = clock or SystemClock()
+    if isinstance(env, DirectEnv):
+        return _direct(env, clock)
     return _aws(env, clock) if isinstance(env, AwsEnv) else _local(env, clock)
 
 
@@ -131,4 +133,31 @@ def _aws(env: AwsEnv, clock: Clock) -> Adapters:
         lake_root=env.lake,
         warm=lambda ports: [behind[port]() for port in ports],
         close=clients.close,
+    )
+
+
+def _direct(env: DirectEnv, clock: Clock) -> Adapters:
+    """Nothing is made or changed. Time stands where the registry's rows are from."""
+    from daskscope_lambdas.adapters import direct
+    from daskscope_lambdas.service.catalog_files import CatalogFiles
+    from daskscope_lambdas.service.catalog_rows import row_of_json
+
+    place = direct.Place.at(env.lake, {})
+    objects = direct.LakeObjects(place)
+    files = CatalogFiles(objects)
+    catalog = direct.CatalogFile(lambda: files.newest(env.account, direct.COLUMNS))
+    return Adapters(
+        objects=objects,
+        queue=direct.NoQueue(),
+        dead_letters=direct.NoDeadLetters(),
+        clusters=direct.CatalogClusters(catalog, row_of_json),
+        deletions=direct.NoDeletions(),
+        policies=direct.NoPolicies(),
+        seals=direct.LakeSeals(place),
+        tokens=direct.OwnToken(),
+        vault=direct.vault(env.keys),
+        clock=direct.CatalogClock(catalog, clock),
+        lake_root=env.lake,
+        warm=lambda _ports: None,
+        close=lambda: None,
     )

@@ -13,20 +13,38 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from daskscope.client import close, get_cluster, list_clusters, list_computations, list_events, list_exceptions
-    from daskscope.configuration import config
-    from daskscope.depth import (
+    from daskscope.client import (
+        close,
+        compare,
+        compare_hardware,
+        connect,
+        costs,
+        create_token,
+        get_cluster,
+        get_computation,
         get_profile,
+        list_clusters,
+        list_code,
+        list_computations,
         list_deaths,
+        list_events,
+        list_exceptions,
         list_groups,
         list_members,
         list_metrics,
+        list_prefixes,
         list_samples,
         list_spans,
         list_tasks,
+        list_tokens,
         list_workers,
         logs,
+        prices,
+        revoke_token,
+        sql,
+        whoami,
     )
+    from daskscope.configuration import config
     from daskscope.errors import (
         BadMessage,
         BadRequest,
@@ -42,19 +60,23 @@ if TYPE_CHECKING:
         SettingsError,
         TooLarge,
         UnknownVersion,
+        VersionMismatch,
     )
     from daskscope.members import Members
     from daskscope.preload import dask_setup
     from daskscope.previews import Preview
     from daskscope.profile import Profile
+    from daskscope.records import Comparison, Record, Records
     from daskscope.registration import Registration, register
     from daskscope.rehearsal import preview
+    from daskscope.session import Session
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BadMessage",
     "BadRequest",
+    "Comparison",
     "DaskscopeError",
     "Deleted",
     "Members",
@@ -65,19 +87,30 @@ __all__ = [
     "PermissionDenied",
     "Preview",
     "Profile",
+    "Record",
+    "Records",
     "Registration",
     "ServerError",
     "ServerUnreachable",
+    "Session",
     "SettingsError",
     "TooLarge",
     "UnknownVersion",
+    "VersionMismatch",
     "__version__",
     "close",
+    "compare",
+    "compare_hardware",
     "config",
+    "connect",
+    "costs",
+    "create_token",
     "dask_setup",
     "get_cluster",
+    "get_computation",
     "get_profile",
     "list_clusters",
+    "list_code",
     "list_computations",
     "list_deaths",
     "list_events",
@@ -85,41 +118,36 @@ __all__ = [
     "list_groups",
     "list_members",
     "list_metrics",
+    "list_prefixes",
     "list_samples",
     "list_spans",
     "list_tasks",
+    "list_tokens",
     "list_workers",
     "logs",
     "preview",
+    "prices",
     "register",
+    "revoke_token",
+    "sql",
+    "whoami",
 ]
 
 _HOMES = {
+    "Comparison": "records",
+    "Members": "members",
     "Preview": "previews",
-    "config": "configuration",
+    "Profile": "profile",
+    "Record": "records",
+    "Records": "records",
     "Registration": "registration",
+    "Session": "session",
+    "config": "configuration",
     "dask_setup": "preload",
     "preview": "rehearsal",
     "register": "registration",
-    "close": "client",
-    "get_cluster": "client",
-    "list_clusters": "client",
-    "list_computations": "client",
-    "list_events": "client",
-    "list_exceptions": "client",
-    "Members": "members",
-    "Profile": "profile",
-    "get_profile": "depth",
-    "list_deaths": "depth",
-    "list_groups": "depth",
-    "list_members": "depth",
-    "list_metrics": "depth",
-    "list_samples": "depth",
-    "list_spans": "depth",
-    "list_tasks": "depth",
-    "list_workers": "depth",
-    "logs": "depth",
 }
+"""Where a name is that is neither an error nor one of the functions that ask."""
 
 
 def _ask_dask_for_code() -> None:
@@ -148,7 +176,8 @@ _ask_dask_for_code()
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'daskscope' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"daskscope.{_HOMES.get(name, 'errors')}"), name)
+    home = _HOMES.get(name, "client" if name.islower() else "errors")
+    return getattr(importlib.import_module(f"daskscope.{home}"), name)
 
 
 def __dir__() -> list[str]:

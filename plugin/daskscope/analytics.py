@@ -7,11 +7,77 @@ from typing import TYPE_CHECKING, Any
 import daskscope
 
 if TYPE_CHECKING:
-    from daskscope.client import close, list_clusters, list_computations, list_events, list_exceptions
+    from daskscope.client import (
+        close,
+        compare,
+        compare_hardware,
+        connect,
+        costs,
+        create_token,
+        get_cluster,
+        get_computation,
+        get_profile,
+        list_clusters,
+        list_code,
+        list_computations,
+        list_deaths,
+        list_events,
+        list_exceptions,
+        list_groups,
+        list_members,
+        list_metrics,
+        list_prefixes,
+        list_samples,
+        list_spans,
+        list_tasks,
+        list_tokens,
+        list_workers,
+        logs,
+        prices,
+        revoke_token,
+        sql,
+        whoami,
+    )
+    from daskscope.configuration import config
     from daskscope.preload import dask_setup
     from daskscope.registration import register
+    from daskscope.rehearsal import preview
 
-__all__ = ["close", "dask_setup", "list_clusters", "list_computations", "list_events", "list_exceptions", "register"]
+__all__ = [
+    "close",
+    "compare",
+    "compare_hardware",
+    "config",
+    "connect",
+    "costs",
+    "create_token",
+    "dask_setup",
+    "get_cluster",
+    "get_computation",
+    "get_profile",
+    "list_clusters",
+    "list_code",
+    "list_computations",
+    "list_deaths",
+    "list_events",
+    "list_exceptions",
+    "list_groups",
+    "list_members",
+    "list_metrics",
+    "list_prefixes",
+    "list_samples",
+    "list_spans",
+    "list_tasks",
+    "list_tokens",
+    "list_workers",
+    "logs",
+    "preview",
+    "prices",
+    "register",
+    "revoke_token",
+    "sql",
+    "whoami",
+]
 
 
 def __getattr__(name: str) -> Any:

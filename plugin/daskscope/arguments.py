@@ -4,48 +4,51 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any
-from urllib.parse import quote
+from typing import Literal
 
 from dask.utils import parse_timedelta
 
-from daskscope.connection import PAGE, Connection
 from daskscope.errors import SettingsError
-from daskscope.records import Records
 
 Since = str | float | timedelta | None
 """How far back: a time span as Dask reads it ("7 days", "36h"), seconds, or None for all history."""
 
-_DATE = re.compile(r"\d{4}-")
-
 Moment = Since | datetime
 """A point in time: how far back, a datetime, or text in ISO 8601; of UTC where it names no zone, as records show it."""
 
+Cluster = int | str
+"""What names a cluster: its number in the account, its scheduler's id, or its UUID."""
+
+Status = Literal["running", "stopped", "lost"]
+Done = Literal["running", "finished", "erred", "unfinished", "unknown"]
+"""How a computation stands."""
+Origin = Literal["user", "scheduler", "dask"]
+"""Who failed: a task's own code; the scheduler, which gave a task up; Dask itself."""
+Role = Literal["scheduler", "worker", "client"]
+Logging = Literal["scheduler", "worker", "nanny"]
+Scope = Literal["read", "ingest", "control", "admin"]
+
 LEVELS = ("debug", "info", "warning", "error", "critical")
 
+AUTO = "auto"
+"""Of `since`: a cluster's whole life where one is named, else the last week."""
+WEEK = "7 days"
 
-def of_cluster(
-    cluster: int | str,
-    what: str,
-    account: str | None,
-    limit: int | None,
-    columns: tuple[str, ...],
-    *,
-    size: int = PAGE,
-    **query: Any,
-) -> Records:
-    """A list of one cluster, by its number, scheduler id or UUID."""
-    place = quote(str(cluster), safe="")
-    with Connection(account) as connection:
-        page = f"analytics/clusters/{place}"
-        return connection.records(f"/clusters/{place}/{what}", query, limit, columns, page=page, size=size)
+Timeout = str | float | timedelta
+TIMEOUT = "60 s"
+"""How long to wait for one answer of a server."""
+
+_DATE = re.compile(r"\d{4}-")
+_SPANS = "a time span like '7 days', '36h' or '15 minutes', a number of seconds, a timedelta"
+_FOREVER = "None for all history"
 
 
-def cluster_of(cluster_id: int | str | None, scheduler_id: str | None) -> str | None:
+def cluster_of(cluster_id: Cluster | None, scheduler_id: str | None) -> Cluster | None:
     if cluster_id is not None and scheduler_id is not None:
         raise SettingsError("scheduler_id", scheduler_id, "None beside a cluster_id: give one of the two")
-    return scheduler_id if cluster_id is None else str(cluster_id)
+    return scheduler_id if cluster_id is None else cluster_id
 
 
 def one_of(account: str | None, workspace: str | None) -> str | None:
@@ -61,12 +64,28 @@ def among(name: str, value: str | None, allowed: tuple[str, ...]) -> str | None:
     return value
 
 
-def seconds(since: Since, name: str = "since") -> int | None:
+def without(reason: str, **given: object) -> None:
+    """Raises SettingsError if one of these was given: the question does not take it, and says why."""
+    for name, value in given.items():
+        if value is not None:
+            raise SettingsError(name, value, f"None {reason}")
+
+
+def comma_list(name: str, value: str | Iterable[str] | None) -> str | None:
+    """One name or several, as the API takes them. Raises SettingsError for a name with a comma in it."""
+    if value is None or isinstance(value, str):
+        return value or None
+    names = [*map(str, value)]
+    for each in names:
+        if "," in each:
+            raise SettingsError(name, each, "names without a comma")
+    return ",".join(names) or None
+
+
+def seconds(since: Since, name: str = "since", allowed: str = f"{_SPANS}, or {_FOREVER}") -> int | None:
+    """Whole seconds back from now. Raises SettingsError."""
     if since is None:
         return None
-    allowed = (
-        "a time span like '7 days', '36h' or '15 minutes', a number of seconds, a timedelta, or None for all history"
-    )
     try:
         found = float(parse_timedelta(since))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
@@ -76,20 +95,36 @@ def seconds(since: Since, name: str = "since") -> int | None:
     return math.ceil(found)
 
 
+def timeout_of(timeout: Timeout) -> int:
+    """Whole seconds. Raises SettingsError."""
+    found = seconds(timeout, "timeout", _SPANS)
+    assert found is not None  # only of None, which is no timeout
+    return found
+
+
 def moment(at: Moment, name: str) -> int | str | None:
     """Seconds back from now, or a time in ISO 8601. Raises SettingsError."""
-    allowed = "a time span like '36h', a number of seconds, a timedelta, a datetime, or text like 2026-11-21T08:00Z"
+    allowed = f"{_SPANS}, a datetime, text like 2026-11-21T08:00Z, or {_FOREVER}"
     try:
         if isinstance(at, datetime):
             found = at
         elif isinstance(at, str) and _DATE.match(at):
             found = datetime.fromisoformat(at)
         else:
-            return seconds(at, name)
+            return seconds(at, name, allowed)
         zoned = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError) as error:
+        if isinstance(error, SettingsError):
+            raise
         raise SettingsError(name, at, allowed) from error
     return zoned.isoformat().replace("+00:00", "Z")
+
+
+def begin(since: Moment, cluster: Cluster | None) -> int | str | None:
+    """`since`, where AUTO stands for all of a cluster, or for a week of all clusters. Raises SettingsError."""
+    if since == AUTO:
+        return None if cluster is not None else seconds(WEEK)
+    return moment(since, "since")
 
 
 def level_of(wanted: str | int | None) -> str | int | None:

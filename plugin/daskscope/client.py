@@ -1,109 +1,79 @@
-"""What happened, as Python lists: the HTTP API's calls as functions, latest first, fetched to the end.
+"""What happened, as Python lists: the methods of a session as functions, each call with a session of the settings.
 
-What was observed inside one cluster is in `depth.py`.
-
-Names and arguments are those that users of `coiled.analytics` know; `workspace` is another word for `account`.
-Every function raises the errors of `daskscope.errors`.
+Names and arguments are those that users of `coiled.analytics` know; `workspace` is another word for `account`. Lists
+are fetched to the end, latest first as a rule. Every function raises the errors of `daskscope.errors`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
-from urllib.parse import quote
+import functools
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
-from daskscope.arguments import Since, among, cluster_of, of_cluster, one_of, seconds
-from daskscope.connection import Connection
-from daskscope.errors import SettingsError
-from daskscope.records import Records
+from daskscope.arguments import Origin, Status
+from daskscope.session import Session
 
-Status = Literal["running", "stopped", "lost"]
-Origin = Literal["user", "scheduler", "dask"]
-"""Who failed: a task's own code; the scheduler, which gave a task up; Dask itself."""
+__all__ = ["Origin", "Status"]
 
-_CLUSTERS = ("id", "name", "user", "status", "created", "workers", "threads", "memory", "n_tasks", "n_tasks_erred")
-_COMPUTATIONS = ("id", "status", "start", "stop", "n_tasks", "states", "seconds", "bytes")
-_EXCEPTIONS = ("cluster_id", "user", "last", "count", "origin", "type", "text", "prefix")
-_EVENTS = ("cluster_id", "time", "topic", "action", "worker", "detail")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def list_clusters(
-    account: str | None = None,
-    since: Since = "7 days",
-    user: str | None = None,
-    *,
-    status: Status | None = None,
-    limit: int | None = None,
-    workspace: str | None = None,
-) -> Records:
-    """Clusters that were heard of in that time, latest start first."""
-    query = {"since": seconds(since), "user": user, "status": among("status", status, get_args(Status))}
-    with Connection(one_of(account, workspace)) as connection:
-        return connection.records("/clusters", query, limit, _CLUSTERS, page="analytics")
-
-
-def list_computations(
-    cluster_id: int | str | None = None,
-    scheduler_id: str | None = None,
+def connect(
+    server: str | Path | None = None,
+    token: str | None = None,
     account: str | None = None,
     *,
-    limit: int | None = None,
-    workspace: str | None = None,
-) -> Records:
-    """Computations of one cluster with their task groups and code, latest first."""
-    cluster = cluster_of(cluster_id, scheduler_id)
-    if cluster is None:
-        raise SettingsError("cluster_id", None, "a cluster's number, or name the cluster by scheduler_id")
-    return of_cluster(cluster, "computations", one_of(account, workspace), limit, _COMPUTATIONS)
+    keys: str | None = None,
+) -> Session:
+    """A session with a server, or with a lake that is read in this process: `s3://BUCKET/PREFIX`, or a folder.
 
-
-def list_exceptions(
-    account: str | None = None,
-    since: Since = "7 days",
-    user: str | None = None,
-    cluster_id: int | str | None = None,
-    scheduler_id: str | None = None,
-    *,
-    origin: Origin | None = None,
-    limit: int | None = None,
-    workspace: str | None = None,
-) -> Records:
-    """Exceptions of all clusters or of one, latest first. `since` counts for one cluster too; None: its whole life."""
-    query = {
-        "since": seconds(since),
-        "user": user,
-        "cluster": cluster_of(cluster_id, scheduler_id),
-        "origin": among("origin", origin, get_args(Origin)),
-    }
-    with Connection(one_of(account, workspace)) as connection:
-        return connection.records("/exceptions", query, limit, _EXCEPTIONS, page="analytics")
-
-
-def list_events(
-    cluster_id: int | str,
-    account: str | None = None,
-    *,
-    topic: str | None = None,
-    limit: int | None = None,
-    workspace: str | None = None,
-) -> Records:
-    """Events of one cluster, latest first."""
-    return of_cluster(cluster_id, "events", one_of(account, workspace), limit, _EVENTS, topic=topic)
-
-
-def get_cluster(cluster_id: int | str, account: str | None = None, *, workspace: str | None = None) -> dict[str, Any]:
-    """One cluster with its `answers`, by number, scheduler id or UUID."""
-    with Connection(one_of(account, workspace)) as connection:
-        return connection.get(f"/{connection.account}/clusters/{quote(str(cluster_id), safe='')}", {})
-
-
-def close(
-    cluster_id: int | str, account: str | None = None, *, reason: str | None = None, workspace: str | None = None
-) -> dict[str, Any]:
-    """Ask a cluster to close, by number, scheduler id or UUID; needs a token that may `control`.
-
-    It is told when it reports next, and those connected to it are warned; best effort. Returns when it was asked and by
-    whom, when it is told, and a `sentence` that says so. Raises NotClosable if it has ended or lets nobody close it.
+    `account` is the one that is asked about unless a call says otherwise. `keys` tells where the keys to users' code
+    are, where a lake is read without its server; without them there is no code. Leave it by `with`, or `disconnect()`.
     """
-    said = {} if reason is None else {"reason": reason}
-    with Connection(one_of(account, workspace)) as connection:
-        return connection.post(f"/{connection.account}/clusters/{quote(str(cluster_id), safe='')}/close", said)
+    return Session(server, token, account, keys=keys)
+
+
+def _of_settings(method: Callable[Concatenate[Session, P], R]) -> Callable[P, R]:
+    @functools.wraps(method)
+    def ask(*args: P.args, **options: P.kwargs) -> R:
+        with Session() as session:
+            return method(session, *args, **options)
+
+    signature = inspect.signature(method)
+    own = [each for name, each in signature.parameters.items() if name != "self"]
+    ask.__signature__ = signature.replace(parameters=own)  # pyright: ignore[reportAttributeAccessIssue] - what inspect reads, help() and editors with it
+    ask.__qualname__, ask.__module__ = ask.__name__, __name__
+    return ask
+
+
+close = _of_settings(Session.close)
+compare = _of_settings(Session.compare)
+compare_hardware = _of_settings(Session.compare_hardware)
+costs = _of_settings(Session.costs)
+create_token = _of_settings(Session.create_token)
+get_cluster = _of_settings(Session.get_cluster)
+get_computation = _of_settings(Session.get_computation)
+get_profile = _of_settings(Session.get_profile)
+list_clusters = _of_settings(Session.list_clusters)
+list_code = _of_settings(Session.list_code)
+list_computations = _of_settings(Session.list_computations)
+list_deaths = _of_settings(Session.list_deaths)
+list_events = _of_settings(Session.list_events)
+list_exceptions = _of_settings(Session.list_exceptions)
+list_groups = _of_settings(Session.list_groups)
+list_members = _of_settings(Session.list_members)
+list_metrics = _of_settings(Session.list_metrics)
+list_prefixes = _of_settings(Session.list_prefixes)
+list_samples = _of_settings(Session.list_samples)
+list_spans = _of_settings(Session.list_spans)
+list_tasks = _of_settings(Session.list_tasks)
+list_tokens = _of_settings(Session.list_tokens)
+list_workers = _of_settings(Session.list_workers)
+logs = _of_settings(Session.logs)
+prices = _of_settings(Session.prices)
+revoke_token = _of_settings(Session.revoke_token)
+sql = _of_settings(Session.sql)
+whoami = _of_settings(Session.whoami)

@@ -1,19 +1,20 @@
-"""One server, one account: authorised calls of the HTTP API, its pages and its errors."""
+"""One server or lake: authorised calls of the HTTP API, its pages and its errors."""
 
 from __future__ import annotations
 
+import json
 import logging
-import shlex
+import re
 from collections.abc import Iterator, Mapping
-from http.cookiejar import CookieJar, DefaultCookiePolicy
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlencode
 
-import httpx
-
-from daskscope import settings
-from daskscope.discovery import PORT, Server, find_server, is_loopback, rendezvous, shared_folder
+from daskscope import __version__, direct, settings
+from daskscope.api_version import API, API_HEADER, VERSION_HEADER
+from daskscope.arguments import TIMEOUT, Timeout, one_of, timeout_of
+from daskscope.discovery import PORT, find_server, rendezvous
 from daskscope.errors import (
     BadRequest,
     DaskscopeError,
@@ -25,17 +26,17 @@ from daskscope.errors import (
     ServerError,
     ServerUnreachable,
     SettingsError,
+    VersionMismatch,
 )
-from daskscope.foreign import one_line
-from daskscope.records import Records
+from daskscope.progress import Progress
+from daskscope.remote import Remote
+from daskscope.source import Answer, Source
+from daskscope.whence import where_tokens_are
 
 logger = logging.getLogger("daskscope")
 
 PAGE, LARGE_PAGE = 100, 20_000
 """Records asked for at a time: large ones, and those of which a cluster has many. The server takes no more."""
-
-MOST_SAID = 2_000
-"""Characters of what a server said that stand in an error."""
 
 _ERRORS: Mapping[int, type[DaskscopeError]] = {
     400: BadRequest,
@@ -47,43 +48,44 @@ _ERRORS: Mapping[int, type[DaskscopeError]] = {
 }
 """HTTP status to error; any other that is not 2xx is a ServerError."""
 
+_NO_ROUTE = re.compile(r"Nothing answers [A-Z]+ /api/")
+"""How a server says that it has no such route."""
+
 
 class Connection:
-    """An HTTP client bound to one server and account; close it, or use it in `with`.
+    """A server, or a lake in its place, and the account that is asked about unless a call names another.
 
-    Without an account it asks the server, once, whose the token is. Redirects are not followed, so that the token
-    goes nowhere but to the server that the user named, and no cookie is kept.
+    Without an account it asks, once, whose the token is.
     """
 
-    def __init__(self, account: str | None = None) -> None:
-        configured = settings.load()
-        self._account = configured.but(account=account).account
-        self._data = configured.data
-        if (shared := shared_folder(configured.server)) is not None:
-            name = shlex.quote(str(shared))
-            raise SettingsError(
-                "daskscope.server",
-                configured.server,
-                f"a server, for this is a folder: run `daskscope serve --data {name}` and name its address, or "
-                f"`daskscope import {name}` where a server is",
-            )
-        server = find_server(configured)
-        if server is None:
+    def __init__(
+        self,
+        server: str | Path | None = None,
+        token: str | None = None,
+        account: str | None = None,
+        keys: str | None = None,
+        timeout: Timeout = TIMEOUT,
+    ) -> None:
+        self._asked_for = (server, token, account, keys, timeout)
+        timeout_s = timeout_of(timeout)
+        root = direct.root_of(server)
+        configured = settings.load().but(server=None if root else server, token=token, account=account)
+        self._account, self._data = configured.account, configured.data
+        root = root or direct.root_of(configured.server, "daskscope.server")
+        self.source: Source
+        if root is not None:
+            self.source = direct.Lake(root, self._account, keys)
+            return
+        if keys is not None:
+            raise SettingsError("keys", keys, "None with a server: it has the keys itself")
+        found = find_server(configured)
+        if found is None:
             raise ServerUnreachable(
                 f"No server: daskscope.server is not set and no `daskscope serve` runs here "
                 f"(looked for {rendezvous(configured.data, PORT)}). "
                 "Start one with `daskscope serve`, or set daskscope.server to its address."
             )
-        self.server: Server = server
-        self._http = httpx.Client(
-            base_url=server.url + "/api/v1",
-            headers={"Authorization": f"Bearer {server.token}"} if server.token else {},
-            timeout=httpx.Timeout(60, connect=5),
-            follow_redirects=False,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            # A proxy is for the world outside: what is for this machine stays on it.
-            trust_env=not is_loopback(server.url),
-        )
+        self.source = Remote(found, timeout_s)
 
     def __enter__(self) -> Connection:
         return self
@@ -93,118 +95,130 @@ class Connection:
     ) -> None:
         self.close()
 
-    def close(self) -> None:
-        self._http.close()
+    def again(self) -> Connection:
+        """Another one to the same, for what outlives the call that asked for it."""
+        return Connection(*self._asked_for)
 
-    @property
-    def account(self) -> str:
-        """The account that is asked about."""
+    def close(self) -> None:
+        self.source.close()
+
+    def account(self, account: str | None = None, workspace: str | None = None) -> str:
+        """The account that is asked about. Raises SettingsError for two that differ, and for what is no name."""
+        named = one_of(account, workspace)
+        if named is not None:
+            return str(settings.load().but(account=named).account)
         if self._account is None:
             self._account = str(self.get("/whoami", {})["account"])
         return self._account
 
     def get(self, path: str, query: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON object at a path under `/api/v1`; query parameters that are None are left out."""
-        return self._call("GET", path, params={key: value for key, value in query.items() if value is not None})
+        return self._call("GET", path, {key: str(value) for key, value in query.items() if value is not None})
 
     def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON object that answers a JSON object posted to a path under `/api/v1`."""
-        return self._call("POST", path, json=dict(body))
+        return self._call("POST", path, {}, body)
 
-    def _call(self, method: str, path: str, **asked: Any) -> dict[str, Any]:
-        try:
-            response = self._http.request(method, path, **asked)
-        except httpx.TransportError as error:
-            raise ServerUnreachable(
-                f"No answer from {self.server.url} ({self._clean(str(error)) or type(error).__name__}). "
-                "Is it running (`daskscope serve`), and is daskscope.server its address?"
-            ) from error
-        except httpx.RequestError as error:
-            raise ServerError(
-                f"{self.server.url} sent an answer that cannot be read: {self._clean(str(error))}."
-            ) from error
-        if not response.is_success:
-            raise self._error(response)
-        return self._object(response)
+    def delete(self, path: str) -> dict[str, Any]:
+        """The JSON object that answers."""
+        return self._call("DELETE", path, {})
 
-    def records(self, path: str, query: Mapping[str, Any], limit: int | None, columns: tuple[str, ...], *, page: str,
-                size: int = PAGE) -> Records:  # fmt: skip
-        """All records of a list under the account, page after page, or the first `limit` of them."""
-        found = [record for answer in self.pages(path, query, limit, size) for record in answer["items"]]
-        return Records(found, columns=columns, url=self.link(page, query))
-
-    def link(self, page: str, query: Mapping[str, Any]) -> str:
-        """The address of a page of the account."""
-        link = f"{self.server.url}/{self.account}/{page}"
+    def link(self, account: str, page: str | None, query: Mapping[str, Any]) -> str | None:
+        """The address of a page of the account; None where there are no pages, or none of this."""
+        if self.source.pages is None or page is None:
+            return None
+        link = f"{self.source.pages}/{account}/{page}"
         shown = {key: value for key, value in query.items() if value is not None}
         return f"{link}?{urlencode(shown)}" if shown else link
 
     def pages(
         self, path: str, query: Mapping[str, Any], limit: int | None, size: int = PAGE
     ) -> Iterator[dict[str, Any]]:
-        """The answers that hold a list under the account, `size` records each, to its end or with `limit` in all."""
+        """The answers that hold a list, `size` records each, to its end or with `limit` in all."""
         if limit is not None and limit < 1:
             raise SettingsError("limit", limit, "1 or more, or None for all")
         skipped: set[str] = set()
         cursor: str | None = None
         n = 0
-        while limit is None or n < limit:
-            wanted = size if limit is None else min(size, limit - n)
-            answer = self.get(f"/{self.account}{path}", {**query, "limit": wanted, "cursor": cursor})
-            yield answer
-            n += len(answer["items"])
-            skipped.update(answer.get("skipped") or ())
-            before, cursor = cursor, answer.get("cursor")
-            if cursor is None:
-                break
-            if cursor == before:
-                raise ServerError(
-                    f"{self.server.url} sent the same page of {path} twice: this is a fault of the server."
-                )
+        with Progress(limit) as progress:
+            while limit is None or n < limit:
+                wanted = size if limit is None else min(size, limit - n)
+                answer = self.get(path, {**query, "limit": wanted, "cursor": cursor})
+                yield answer
+                n += len(answer["items"])
+                progress.told(n, answer.get("total") if isinstance(answer.get("total"), int) else None)
+                skipped.update(answer.get("skipped") or ())
+                before, cursor = cursor, answer.get("cursor")
+                if cursor is None:
+                    break
+                if cursor == before:
+                    raise ServerError(
+                        f"{self.source.name} sent the same page of {path} twice: this is a fault of the server."
+                    )
         if skipped:
-            names = self._clean(", ".join(sorted(map(str, skipped))))
+            names = self.source.clean(", ".join(sorted(map(str, skipped))))
             logger.warning("Records are missing: the server could not read %d files (%s).", len(skipped), names)
 
-    def _object(self, response: httpx.Response) -> dict[str, Any]:
+    def _call(
+        self, method: str, path: str, query: Mapping[str, str], body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        answer = self.source.request(method, path, query, body)
+        self._check_version(answer)
+        if not 200 <= answer.status < 300:
+            raise self._error(answer)
+        return self._object(answer)
+
+    def _check_version(self, answer: Answer) -> None:
+        """What a later API answers may not be what it is taken for."""
+        theirs = answer.headers.get(API_HEADER.lower(), "")
+        if theirs.isascii() and theirs.isdigit() and int(theirs) > API:
+            release = self.source.clean(answer.headers.get(VERSION_HEADER.lower())) or "a later release"
+            raise VersionMismatch(
+                f"{self.source.name} runs daskscope {release}, whose answers this client, {__version__}, does not "
+                "understand. Upgrade the client: pip install -U daskscope"
+            )
+
+    def _object(self, answer: Answer) -> dict[str, Any]:
         try:
-            answer = response.json()
-        except ValueError:
-            answer = None
-        if not isinstance(answer, dict):
+            found = json.loads(answer.body)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
             raise ServerError(
-                f"{self.server.url} answered HTTP {response.status_code} with something that is not the API's JSON: "
+                f"{self.source.name} answered HTTP {answer.status} with something that is not the API's JSON: "
                 "is it a daskscope server?"
             )
-        found: dict[str, Any] = answer
         return found
 
-    def _error(self, response: httpx.Response) -> DaskscopeError:
-        status = response.status_code
-        if response.is_redirect:
-            target = self._clean(response.headers.get("Location", "?"))
+    def _error(self, answer: Answer) -> DaskscopeError:
+        if 300 <= answer.status < 400 and "location" in answer.headers:
+            target = self.source.clean(answer.headers["location"])
             return ServerError(
-                f"{self.server.url} redirects to {target}, which is not followed, for the token is not for it. "
+                f"{self.source.name} redirects to {target}, which is not followed, for the token is not for it. "
                 "If that is the server, set daskscope.server to it."
             )
         try:
-            message = self._clean(self._object(response)["error"]["message"])
+            message = self.source.clean(self._object(answer)["error"]["message"])
         except (DaskscopeError, KeyError, TypeError):
             message = ""
+        if answer.status == 404 and _NO_ROUTE.match(message) and (older := self._older(answer)):
+            return older
         if not message:
-            message = f"{self.server.url} answered HTTP {status} {self._clean(response.reason_phrase)}."
-        if status == 401:
-            message += f" {self._where()}"
-        return _ERRORS.get(status, ServerError)(message)
+            message = f"{self.source.name} answered HTTP {answer.status} {self.source.clean(answer.reason)}."
+        if answer.status == 401 and isinstance(self.source, Remote):
+            message += f" {where_tokens_are(self.source.server, self._data)}"
+        return _ERRORS.get(answer.status, ServerError)(message)
 
-    def _clean(self, text: object) -> str:
-        """What the network said, for a terminal."""
-        return one_line(text, self.server.token, MOST_SAID)
+    def _older(self, answer: Answer) -> VersionMismatch | None:
+        """If the server is of an earlier release: that is why it has no such route."""
+        release = self.source.clean(answer.headers.get(VERSION_HEADER.lower()))
+        if release and _numbers(release) >= _numbers(__version__):
+            return None
+        return VersionMismatch(
+            f"{self.source.name} runs daskscope {release or 'of an earlier release'} and does not know what this "
+            f"client, {__version__}, asks for. Upgrade the server: pip install -U 'daskscope[serve]', or deploy anew."
+        )
 
-    def _where(self) -> str:
-        places = "daskscope.token in Dask's configuration, DASK_DASKSCOPE__TOKEN"
-        if is_loopback(self.server.url):
-            port = httpx.URL(self.server.url).port or 80
-            places += f", {rendezvous(self._data, port)}"
-        if self.server.token:
-            return f"The token for {self.server.url} came from one of: {places}."
-        return f"No token for {self.server.url} was found; looked at: {places}."
+
+def _numbers(release: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", release)[:3]]

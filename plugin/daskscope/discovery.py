@@ -35,6 +35,8 @@ class Server:
     token: str | None = field(default=None, repr=False)
     ingest_token: str | None = field(default=None, repr=False)
     """The one to ship to schedulers: of the servers on this machine it can only ingest."""
+    data: str | None = field(default=None, repr=False)
+    """The data folder, of a server on this machine that tells it."""
 
 
 def rendezvous(data: str | Path, port: int) -> Path:
@@ -70,7 +72,7 @@ def find_server(settings: Settings) -> Server | None:
         return None
     lent = found or Server(url)
     token = settings.token or lent.token
-    return Server(url, token, settings.ingest_token or settings.token or lent.ingest_token)
+    return Server(url, token, settings.ingest_token or settings.token or lent.ingest_token, lent.data)
 
 
 def shared_folder(server: str | None) -> Path | None:
@@ -104,13 +106,14 @@ def _read(path: Path) -> Server | None:
         found: dict[str, Any] = json.loads(text)
         url, pid = str(found["url"]).rstrip("/"), int(found["pid"])
         token, ingest_token = str(found["token"]), str(found["ingest_token"])
+        data = found.get("data")
         # A port that is none is a ValueError of its own.
         if not is_loopback(url) or urlsplit(url).scheme != "http" or urlsplit(url).port == 0:
             raise ValueError(f"it points to {url[:100]!r}, which is not this machine")
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         logger.warning("Ignored %s: it is not what `daskscope serve` writes (%s).", path, error)
         return None
-    return Server(url, token, ingest_token) if _lives(pid) else None
+    return Server(url, token, ingest_token, data if isinstance(data, str) else None) if _lives(pid) else None
 
 
 def _read_private(path: Path) -> str:

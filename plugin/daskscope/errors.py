@@ -9,6 +9,7 @@ DaskscopeError
 ├── PermissionDenied                     the token's scope does not allow this
 ├── NotFound (also LookupError)          no such account, cluster or page
 │   └── Deleted                          there was such a cluster, and somebody had it deleted
+├── VersionMismatch                      the server speaks another API than this client: which of the two to upgrade
 ├── NotClosable                          the cluster has ended, or lets nobody close it
 ├── BadMessage (also ValueError)         a message that is not of the format, with the place in it
 │   ├── UnknownVersion                   of a version that this server cannot read
@@ -66,6 +67,10 @@ class Deleted(NotFound):
 
 class NotClosable(DaskscopeError):
     """HTTP 409: a cluster that cannot be asked to close, for it has ended or lets nobody close it."""
+
+
+class VersionMismatch(DaskscopeError):
+    """Server and client are of releases that do not understand each other; the message says which one to upgrade."""
 
 
 class BadMessage(DaskscopeError, ValueError):

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from daskscope.flame import Node, picture, place, tree
 from daskscope.records import Records
+from daskscope.records.html import page
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 """Of the file format, as speedscope names it."""
@@ -33,7 +35,24 @@ class Profile(Records):
         url: str | None,
     ) -> None:
         super().__init__(stacks, columns=_COLUMNS, url=url)
-        self.total, self.cut, self.name = total, cut, name
+        self.total = total  # pyright: ignore[reportIncompatibleVariableOverride] - of stacks it has two figures
+        self.cut, self.name = cut, name
+
+    def tree(self) -> Node:
+        """Each call once under its caller, the heaviest first: `name`, `file`, `line`, `count`, `seconds`, what it spent
+        itself (`self_count`, `self_seconds`) and `children`."""
+        return tree(self.name, ((_frames(found), found["count"], found["seconds"]) for found in self))
+
+    def _notes(self, rows: int | None) -> list[str]:
+        shown = sum(found["seconds"] for found in self)
+        told = [f"{shown:,.1f} of {self.total['seconds']:,.1f} s"] if shown < self.total["seconds"] else []
+        cut = self.cut["seconds"]
+        return [*super()._notes(rows), *told, *([f"{cut:,.1f} s in rare stacks that were left out"] if cut else [])]
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return page("<p>No samples.</p>", (), self.url)
+        return page(picture(self.tree()), self._notes(None), self.url)
 
     def folded(self) -> str:
         """A line for each stack as flame graph tools read it: frames joined by `;`, and the samples."""
@@ -49,7 +68,7 @@ class Profile(Records):
             "exporter": "daskscope",
             "name": self.name,
             "activeProfileIndex": 0,
-            "shared": {"frames": [_frame(text) for text in numbers]},
+            "shared": {"frames": [place(text) for text in numbers]},
             "profiles": [
                 {
                     "type": "sampled",
@@ -75,12 +94,3 @@ def _frames(found: dict[str, Any]) -> list[str]:
 def _folded(frame: str) -> str:
     """`;` parts frames, and a line break stacks."""
     return " ".join(frame.replace(";", ":").split()) or "?"
-
-
-def _frame(text: str) -> dict[str, Any]:
-    """`function (file:line)` in its parts; a text of another form is a name."""
-    name, mark, rest = text.removesuffix(")").partition(" (")
-    file, _, line = rest.rpartition(":")
-    if mark and text.endswith(")") and file and line.isascii() and line.isdigit():
-        return {"name": name, "file": file, "line": int(line)}
-    return {"name": text}

@@ -13,6 +13,8 @@ from functools import cache, partial
 
 import duckdb
 
+from daskscope_query import families
+
 _OF_MEMORY, _OF_DISK = 0.5, 0.75
 """What of the process's memory and of the free disk is DuckDB's: the rest is for Python and rows on their way in and
 out, and for others."""
@@ -22,9 +24,14 @@ _MACROS = """
 CREATE MACRO capped(x) AS CASE WHEN x IS NOT NULL
     THEN least(greatest(x::HUGEINT, -9223372036854775808), 9223372036854775807)::BIGINT END;
 CREATE MACRO finite(x) AS CASE WHEN isnan(x) THEN 0 WHEN x IS NOT NULL THEN least(greatest(x, -1e300), 1e300) END;
+CREATE MACRO fingerprint(code) AS left(md5(nullif(array_to_string(list_sort(list_distinct(
+    [frame.code || ':' || coalesce(frame.line_in_code, 0) for frame in flatten(code)])), ' '), '')), 16);
 """
-"""For numbers that no cluster can have measured, which a lake may hold all the same: what sums them may be wrong then,
-but it answers. A sum is a HUGEINT, which holds that of any rows."""
+"""`capped`, `finite`: for numbers that no cluster can have measured, which a lake may hold all the same: what sums them
+may be wrong then, but it answers. A sum is a HUGEINT, which holds that of any rows.
+
+`fingerprint`: the same for the code of two computations if their frames have the same texts and stand at the same lines
+of them, whatever their files are called and however often each was met; null without code."""
 
 
 def limit_memory(process_bytes: int | None) -> None:
@@ -57,7 +64,7 @@ def _engine(pid: int) -> duckdb.DuckDBPyConnection:
     if _memory_bytes is not None:
         config["memory_limit"] = _part(_memory_bytes, _OF_MEMORY)
     engine = duckdb.connect(":memory:", config=config)
-    engine.execute(_MACROS)
+    engine.execute(_MACROS + families.MACROS)
     engine.execute("SET GLOBAL TimeZone = 'UTC'; SET enable_external_access = false; SET lock_configuration = true")
     return engine
 

@@ -31,7 +31,7 @@ from daskscope_query import engine, files, layout
 from daskscope_query.answer import Answer, MovedError, UnmadeError
 from daskscope_query.exclusion import Exclusion
 from daskscope_query.listing import Listing
-from daskscope_query.questions import BEFORE, Question, question, sources
+from daskscope_query.questions import BEFORE, Question, question, read_by, sources
 from daskscope_query.tables import CLUSTERS, CLUSTERS_DAILY, ROLLUPS, SAMPLES, TABLES, Table
 
 __all__ = ["Answer", "Lake", "MovedError", "UnmadeError"]
@@ -165,7 +165,7 @@ class Lake(Listing):
         """Whether all rows stand of which the day's roll-up was made: its own, and those of its clusters before it."""
         if not all(self.keys(source, account, day, day) for source in sources(name)):
             return False
-        tables = [CLUSTERS.name, *sources(name)]
+        tables = read_by(name)
         boots = {boot for table in tables for boot in self._column("boot", table, account, day)}
         began = layout.day_of(min([layout.midnight_ms(day), *map(_boot_ms, boots)]) / 1000)
         return not any(self.gone_days(table, account, began, day) for table in tables)

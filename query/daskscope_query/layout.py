@@ -8,6 +8,8 @@
     sealed/<table>/account=<a>/day=<day>/gone                     its rows, running totals, were kept no longer
     seals/day=<day>/plan.json, sealed-at.json                     which open files a sealed day was made of; when
     catalog/account=<a>/<as of, epoch ms>-<digest>.parquet        all clusters of an account; the newest counts
+    prices/all/<as of, epoch ms>-<digest>.yaml                    prices that the installation set; the newest counts
+    prices/account=<a>/<as of, epoch ms>-<digest>.yaml            likewise an account's own
     late/day=<day>/to=<day>                                       rows of the one day stand in the other: they came late
     seals/day=<day>/tidied.json                                   what is to be done once a day was done after it
     code/account=<a>/<hash>                                       one piece of user code, encrypted
@@ -34,6 +36,7 @@ CODE = "code/"
 UNUSED = "unused/"
 DEAD = "dead/"
 CATALOG = "catalog/"
+PRICES = "prices/"
 LATE = "late/"
 """Under it, an empty object for each pair of days such that rows received on the one stand in the other."""
 
@@ -214,6 +217,21 @@ def catalog_key(account: str, as_of: float, digest: str) -> str:
 
 def catalog_as_of(key: str) -> float:
     """The epoch seconds that `catalog_key` named."""
+    return int(key.rpartition("/")[2].partition("-")[0]) / 1000
+
+
+def prices_prefix(account: str | None) -> str:
+    """None: of the installation."""
+    return f"{PRICES}all/" if account is None else f"{PRICES}account={checked_account(account)}/"
+
+
+def prices_key(account: str | None, as_of: float, digest: str) -> str:
+    """`as_of`: epoch seconds; `digest` (hex): of the file. Keys sort by time."""
+    return f"{prices_prefix(account)}{round(as_of * 1000):015d}-{digest}.yaml"
+
+
+def prices_as_of(key: str) -> float:
+    """The epoch seconds that `prices_key` named."""
     return int(key.rpartition("/")[2].partition("-")[0]) / 1000
 
 

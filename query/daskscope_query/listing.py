@@ -53,6 +53,15 @@ class Listing:
     def rollup_keys(self, name: str, account: str, first: date, last: date) -> list[str]:
         return layout.standing(self._list(layout.rollup_prefix(name, account), first, min(last, self._boundary)))
 
+    def accounts(self) -> set[str]:
+        """Those that have sealed days."""
+        selector = pafs.FileSelector(f"{self._root}{layout.SEALED}{SAMPLES.name}", allow_not_found=True)
+        return {
+            account
+            for info in self._filesystem.get_file_info(selector)
+            if (account := layout.account_in(info.path + "/"))
+        }
+
     def unmade_days(self, name: str, account: str, first: date, last: date) -> list[date]:
         """Sealed days within these of which no roll-up stands."""
         prefix = layout.rollup_prefix(name, account)

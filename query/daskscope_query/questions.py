@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from daskscope_query.tables import CLUSTERS, ROLLUPS, TABLES
+from daskscope_query.tables import CLUSTERS, FINE_METRICS, ROLLUPS, TABLES
 
 BEFORE = "_before"
 """What a relation of earlier days ends in."""
@@ -35,9 +35,14 @@ def question(name: str) -> Question:
 
 
 def sources(rollup: str) -> list[str]:
-    """The tables without whose rows of a day nothing is known of what it added."""
-    reads = [name for name in question(rollup).reads if name in TABLES]
-    return [name for name in reads if name != CLUSTERS.name]
+    """The tables without whose rows of a day nothing is known of what it added. A day may be without identities, and
+    without metrics where Dask has none."""
+    return [name for name in read_by(rollup) if name not in (CLUSTERS.name, FINE_METRICS.name)]
+
+
+def read_by(rollup: str) -> list[str]:
+    """The tables that it is made of."""
+    return [name for name in question(rollup).reads if name in TABLES]
 
 
 def baselines() -> set[str]:

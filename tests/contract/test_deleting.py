@@ -29,7 +29,7 @@ def _seen(world: Adapters) -> list[tuple[str, int]]:
     asker = Asker(world.lake_root, world.seals, world.deletions)
     days = (layout.day_of(START), layout.day_of(world.clock.now()))
     rows = asker.ask("exceptions", "acme", days, limit=99, offset=0).records()
-    kinds = asker.ask("exceptions_by_kind", "acme", days, limit=99, offset=0).records()
+    kinds = asker.ask("families", "acme", days, limit=99, offset=0).records()
     return sorted({(row["cluster"], kind["count"]) for row in rows for kind in kinds})
 
 

@@ -16,13 +16,15 @@ from unittest import mock
 from daskscope.compression import compress
 from daskscope.watch import Watch
 from daskscope_lambdas.env import LocalEnv
-from daskscope_lambdas.service.answers import Depth, answers, up_s
+from daskscope_lambdas.service.answers import Depth, answers
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.completeness import completeness
+from daskscope_lambdas.service.cost import priced
 from daskscope_lambdas.service.envelope import unpack
 from daskscope_lambdas.service.found import Asker
 from daskscope_lambdas.service.ingest import Ingest
-from daskscope_lambdas.service.records import cluster, last_sign_at
+from daskscope_lambdas.service.price_file import packaged
+from daskscope_lambdas.service.records import cluster, last_sign_at, up_s
 from daskscope_lambdas.service.write import Writer
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters, connect
@@ -157,7 +159,7 @@ def _told(made: list[Made], ahead: Callable[[float], float], tally: Tally, *, in
 
 def _hold_running(world: LocalAdapters, at_s: float, tally: Tally) -> None:
     row, now = world.clusters.get("acme", 1), world.clock.now() + 7.0
-    found = answers(row, now, Depth())
+    found = answers(row, now, Depth(), priced(row, None, packaged()))
     running = found["finished"]["verdict"] == "running"
     tally.err(up_s(row, now), BEFORE_S + at_s + (7.0 if running else 0.0))
     tally.err(last_sign_at(row), TRUE_START_S + at_s)

@@ -37,7 +37,7 @@ def look(first: date, last: date, clusters: list[str]) -> Seen:
     for cluster in clusters:
         counts["samples"] += ask("samples", ACCOUNT, days, cluster=cluster).rows.num_rows
         counts["events"] += ask("events", ACCOUNT, days, cluster=cluster, limit=1 << 40, offset=0).rows.num_rows
-    kinds = ask("exceptions_by_kind", ACCOUNT, days, limit=1 << 40, offset=0).records()
+    kinds = ask("families", ACCOUNT, days, limit=1 << 40, offset=0).records()
     prefixes = ask("prefixes", ACCOUNT, days, limit=1 << 40, offset=0).records()
     gone = ask("events", ACCOUNT, days, cluster=DOOMED, limit=1 << 40, offset=0).rows.num_rows
     raised, tasks = sum(row["count"] for row in kinds), sum(row["n_tasks"] for row in prefixes)

@@ -107,16 +107,17 @@ def test_write_adds_to_open_days_and_dead_letters_and_reads_one_item(template: T
     assert may["dynamodb:GetItem"] == {"items seals"}
 
 
-def test_api_only_reads_but_for_what_is_asked_of_a_cluster(template: Template) -> None:
+def test_api_only_reads_but_for_what_is_asked_of_a_cluster_and_tokens(template: Template) -> None:
     may = template.allowed("api")
     assert _actions(may) == {
-        "dynamodb": {"GetItem", "BatchGetItem", "Query", "UpdateItem"},
+        "dynamodb": {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"},
         "s3": {"GetObject", "ListBucket"},
         "ssm": {"GetParameter"},
     }
-    assert may["dynamodb:UpdateItem"] == {"items cluster/*"}
-    assert may["s3:GetObject"] == _under(template, "open", "sealed", "rollups", "code")
-    assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"listing"}
+    assert may["dynamodb:PutItem"] == {"items token/*"}
+    assert may["dynamodb:UpdateItem"] == {"items cluster/*", "items token/*"}
+    assert may["s3:GetObject"] == _under(template, "open", "sealed", "rollups", "catalog", "code")
+    assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"listing", "living"}
 
 
 def test_sweep_sees_clusters_and_nothing_else(template: Template) -> None:
@@ -133,16 +134,16 @@ def test_compact_alone_may_take_away_and_reads_neither_code_nor_keys(template: T
         "s3": {"GetObject", "PutObject", "DeleteObject", "ListBucket"},
         "ssm": {"DeleteParameter"},
     }
-    made = ("open", "sealed", "rollups", "seals", "unused")
+    made = ("open", "sealed", "rollups", "catalog", "seals", "unused")
     assert may["s3:GetObject"] == _under(template, *made, "dead")
     assert may["s3:PutObject"] == _under(template, *made, "late")
     assert may["s3:DeleteObject"] == _under(template, *made, "code", "dead")
-    assert may["dynamodb:GetItem"] == {"items seals", "items policy/*", "items cluster/*"}
+    assert may["dynamodb:GetItem"] == {"items seals", "items policy/*", "items cluster/*", "items account/*"}
     assert may["dynamodb:PutItem"] == {"items seals", "items cluster/*"}
     assert may["dynamodb:UpdateItem"] == {"items seals", "items deletion/*"}
     gone = {f"items {key}/*" for key in ("deletion", "policy", "cluster", "number", "account", "token")}
     assert may["dynamodb:DeleteItem"] == gone
-    assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"listing"}
+    assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"listing", "living"}
     for function in template.functions():
         if function != "compact":
             taking = {"s3:DeleteObject", "dynamodb:DeleteItem", "ssm:DeleteParameter"}

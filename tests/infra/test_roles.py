@@ -136,7 +136,7 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
         endpoint_url=house.emulator.url,
     )  # fmt: skip
     with closing(connect(env)) as world:
-        token, _ = mint(world.tokens, world.clock, "acme", ("ingest", "read", "control"), "test")
+        token, _ = mint(world.tokens, world.clock, "acme", ("ingest", "read", "control", "admin"), "test")
         long_ago = world.clock.now() - 3 * 86_400
         world.clusters.enrol("acme", "0" * 32, long_ago, long_ago)
     headers = {"authorization": f"Bearer {token}", "content-type": wire.CONTENT_TYPE}
@@ -158,7 +158,9 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     gone = _ask_to_delete(house, env)
     house.call("compact", {}, {})
     kept = house.objects()
-    assert {key.split("/")[0] for key in kept} == {"code", "dead", "open", "sealed", "seals", "rollups", "unused"}
+    assert {key.split("/")[0] for key in kept} == {
+        "catalog", "code", "dead", "open", "sealed", "seals", "rollups", "unused",
+    }  # fmt: skip
     assert [key for key in kept if "/gathered-1-" in key]
     assert not [key for key in kept if key in gone or "account=globex" in key]
     with closing(connect(env)) as world:
@@ -172,6 +174,16 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     assert [answer["statusCode"] for answer in answers] == [200, 200, 200]
     (asked_to_close,) = house.call("api", _request("POST", "/api/v1/acme/clusters/2/close", headers))
     assert asked_to_close["statusCode"] == 202
+    wanted = json.dumps({"name": "ann", "scopes": ["read"]}).encode()
+    (made,) = house.call("api", _request("POST", "/api/v1/acme/tokens", headers, wanted))
+    key_id = json.loads(made["body"])["key_id"]
+    listed, revoked = house.call(
+        "api",
+        _request("GET", "/api/v1/acme/tokens", headers),
+        _request("DELETE", f"/api/v1/acme/tokens/{key_id}", headers),
+    )
+    assert key_id in {row["key_id"] for row in json.loads(listed["body"])["items"]}
+    assert json.loads(revoked["body"])["revoked"]
     (told,) = house.call("ingest", _request("POST", wire.PATH, headers, wire.encode(replace(later, seq=later.seq + 1))))
     assert json.loads(told["body"])["wish"] == ["close"]
 
@@ -191,8 +203,8 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
         ("ingest", "Query", "listing", ()),
         ("write", "GetItem", "", ("seals/acme",)),
         ("write", "PutItem", "", ("seals",)),
-        ("api", "GetItem", "", ("account/acme",)),
-        ("api", "UpdateItem", "", ("token/1",)),
+        ("api", "GetItem", "", ("policy/acme",)),
+        ("api", "UpdateItem", "", ("policy/acme",)),
         ("api", "PutItem", "", ("cluster/1",)),
         ("sweep", "BatchGetItem", "", ("cluster/1", "token/1")),
         ("sweep", "Query", "listing", ()),

@@ -68,7 +68,6 @@ def test_account_is_not_asked_for_when_it_is_known(serve: Any) -> None:
         (lambda: client.list_clusters(since=None, status="lost"), "/clusters", {"status": "lost"}),
         (lambda: client.list_computations(7), "/clusters/7/computations", {}),
         (lambda: client.list_computations(scheduler_id="Scheduler-a/b"), "/clusters/Scheduler-a%2Fb/computations", {}),
-        (lambda: client.list_events(7), "/clusters/7/events", {}),
         (lambda: client.list_exceptions(since="36h", user="ann"), "/exceptions", {"since": "129600", "user": "ann"}),
         (lambda: client.list_exceptions(since=None, cluster_id=7), "/exceptions", {"cluster": "7"}),
         (lambda: client.list_exceptions(since=9, scheduler_id="S-x"), "/exceptions", {"since": "9", "cluster": "S-x"}),
@@ -188,7 +187,7 @@ def test_a_cookie_is_not_sent_back(data: Path) -> None:
         server.running() as url,
         configured,
         dask.config.set({"daskscope.server": url}),
-        Connection("acme") as connection,
+        Connection(account="acme") as connection,
     ):
         for _ in range(2):
             connection.post("/acme/clusters/1/close", {})
@@ -271,7 +270,7 @@ def test_every_error_of_httpx_is_mapped(serve: Any, monkeypatch: pytest.MonkeyPa
 
         monkeypatch.setattr(httpx.Client, "request", fail)
         expected = errors.ServerError if kind in OTHERS else errors.ServerUnreachable
-        with pytest.raises(expected, match="as httpx says"), Connection("acme") as connection:
+        with pytest.raises(expected, match="as httpx says"), Connection(account="acme") as connection:
             connection.get("/whoami", {})
     known = {*_transport_errors(httpx.TransportError), *OTHERS}
     assert set(httpx.RequestError.__subclasses__()) <= known, "httpx has a new kind of error: map it in connection.py"
@@ -306,7 +305,8 @@ def test_bad_arguments_fail_before_anything_is_sent(serve: Any) -> None:
     for call in (
         lambda: client.list_clusters(limit=0),
         lambda: client.list_clusters(status="dead"),  # type: ignore[arg-type]
-        lambda: client.list_computations(),
+        lambda: client.list_computations(7, since="1h"),
+        lambda: client.compare(7),
         lambda: client.list_computations(1, "Scheduler-x"),
         lambda: client.list_exceptions(cluster_id=1, scheduler_id="Scheduler-x"),
         lambda: client.list_clusters("Not An Account"),

@@ -31,26 +31,27 @@ def test_nothing_configured_and_nothing_running(tmp_path: Path) -> None:
 
 def test_nothing_configured_finds_the_one_that_runs(tmp_path: Path) -> None:
     leave(tmp_path)
-    assert find_server(settings(tmp_path)) == Server(f"http://127.0.0.1:{PORT}", "t", "i")
+    assert find_server(settings(tmp_path)) == Server(f"http://127.0.0.1:{PORT}", "t", "i", "d")
 
 
 def test_a_configured_token_wins(tmp_path: Path) -> None:
     leave(tmp_path)
-    assert find_server(settings(tmp_path, token="mine")) == Server(f"http://127.0.0.1:{PORT}", "mine", "mine")
+    assert find_server(settings(tmp_path, token="mine")) == Server(f"http://127.0.0.1:{PORT}", "mine", "mine", "d")
 
 
 def test_a_configured_ingest_token_is_the_one_for_schedulers(tmp_path: Path) -> None:
     elsewhere = settings(tmp_path, server="https://example.org", token="mine", ingest_token="theirs")
     assert find_server(elsewhere) == Server("https://example.org", "mine", "theirs")
     leave(tmp_path)
-    assert find_server(settings(tmp_path, ingest_token="theirs")) == Server(f"http://127.0.0.1:{PORT}", "t", "theirs")
+    found = find_server(settings(tmp_path, ingest_token="theirs"))
+    assert found == Server(f"http://127.0.0.1:{PORT}", "t", "theirs", "d")
 
 
 def test_a_configured_server_of_this_machine_takes_the_token_of_its_own_port(tmp_path: Path) -> None:
     leave(tmp_path)
     leave(tmp_path, 9000, token="t9", ingest_token="i9")
     assert find_server(settings(tmp_path, server="http://localhost:9000")) == Server(
-        "http://localhost:9000", "t9", "i9"
+        "http://localhost:9000", "t9", "i9", "d"
     )
     assert find_server(settings(tmp_path, server="http://127.0.0.1:9001")) == Server("http://127.0.0.1:9001")
 

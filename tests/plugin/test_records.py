@@ -48,7 +48,7 @@ def test_a_repr_says_what_it_leaves_out() -> None:
 
 def test_empty() -> None:
     assert repr(Records()) == "[]"
-    assert Records()._repr_html_() == "<p>No records.</p>"
+    assert ">No records.<" in Records()._repr_html_()
     assert Records(columns=["id"]).text() == "id"
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from daskscope.testing import START_MS, message
+import pyarrow as pa
+
+from daskscope.testing import START_MS, boot_at, message
 from daskscope_lambdas.adapters.local import DiskObjects
 from daskscope_lambdas.ports import Conflict, Deletion
 from daskscope_lambdas.service.envelope import Envelope
 from daskscope_lambdas.service.write import Writer
 from daskscope_query.lake import Lake
+from daskscope_query.tables import CATALOG
 
 START = START_MS / 1000
 DAY = date(2026, 11, 21)
@@ -61,6 +64,24 @@ def envelope(account: str = "acme", cluster_id: int = 1, received_at: float = ST
     return Envelope(account=account, cluster_id=cluster_id, received_at=received_at, message=message(**changes))
 
 
+def catalog(users: Mapping[str, str], **columns: Any) -> pa.Table:
+    """The table `catalog` with a cluster of each UUID and its user, numbered from 1 on; all run."""
+    plain: dict[str, Any] = {
+        "account": "acme", "boot": boot_at(START_MS), "started_at": _at(START), "first_received_at": _at(START),
+        "last_received_at": _at(START), "seen_at": _at(START), "next_s": 1e6, "phase": "running",
+        "quality": "estimated",
+    }  # fmt: skip
+    rows = [
+        {**plain, "cluster": uuid, "cluster_id": no, "name": f"of {user}", "user": user, **columns}
+        for no, (uuid, user) in enumerate(users.items(), 1)
+    ]
+    return pa.Table.from_pylist(rows, CATALOG.schema)
+
+
+def _at(epoch_s: float) -> datetime:
+    return datetime.fromtimestamp(epoch_s, UTC)
+
+
 class LakeRig:
     """`write` makes one batch of what it is given; batches are numbered."""
 
@@ -82,7 +103,9 @@ class LakeRig:
         return Lake(str(self.root), self.seals.boundary())
 
     def ask(self, query: str, account: str = "acme", first: date = DAY, last: date = DAY, **params: Any) -> Any:
-        return self.lake().ask(query, account=account, days=(first, last), **params)
+        """Without a catalog `given`, it is empty."""
+        given = {"catalog": CATALOG.schema.empty_table(), **params.pop("given", {})}
+        return self.lake().ask(query, account=account, days=(first, last), given=given, **params)
 
     def records(self, query: str, **params: Any) -> list[dict[str, Any]]:
         return self.ask(query, **params).records()

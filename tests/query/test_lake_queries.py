@@ -88,7 +88,7 @@ def test_computations_fail_with_their_exceptions(rig: LakeRig) -> None:
         )
     )
     rows = rig.records("computations", cluster=CLUSTER)
-    assert [(row["no"], row["failed"]) for row in rows] == [(2, False), (1, True), (0, False)]
+    assert [(row["no"], row["status"]) for row in rows] == [(2, "unknown"), (1, "erred"), (0, "finished")]
     assert [row["no"] for row in rig.records("computations", cluster=CLUSTER, limit=1, offset=2)] == [0]
 
 
@@ -98,7 +98,7 @@ def test_groups_name_what_they_depend_on(rig: LakeRig) -> None:
     read, total = rig.records("groups", cluster=CLUSTER)
     assert (read["dependencies"], total["dependencies"]) == ([], ["read"])
     assert total["action_us"] == {"compute": 4_000_000}
-    narrowed = rig.records("groups", cluster=CLUSTER, computations=[f"{boot_at(START_MS)}/4"])
+    narrowed = rig.records("groups", cluster=CLUSTER, computations=[f"{boot_at(START_MS)}-4"])
     assert [row["dependencies"] for row in narrowed] == [["read"]]
 
 
@@ -120,10 +120,10 @@ def test_a_days_share_of_a_group_is_what_the_day_added(rig: LakeRig) -> None:
     assert [(row["n_tasks"], row["action_us"]) for row in both] == [(10, {"compute": 30, "transfer": 5})]
 
 
-def test_exceptions_by_kind_count_a_repeat_on_another_day_once(rig: LakeRig) -> None:
+def test_families_count_a_repeat_on_another_day_once(rig: LakeRig) -> None:
     family = exception(count=3)
     rig.write(envelope(seq=0, exceptions=[family]))
     rig.write(envelope(seq=0, exceptions=[family], received_at=START + DAY_S))
     rig.write(envelope(seq=1, exceptions=[exception(no=1, count=2)], received_at=START + DAY_S))
-    kinds = rig.records("exceptions_by_kind", last=TOMORROW)
+    kinds = rig.records("families", last=TOMORROW)
     assert [(kind["text"], kind["count"], kind["users"]) for kind in kinds] == [("no such column", 5, ["ada"])]

@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 from daskscope import wire
 from daskscope_lambdas.embedded.function import Handler
 from daskscope_lambdas.embedded.turns import CrowdedError, Turns
+from daskscope_lambdas.handlers import versions
 
 logger = logging.getLogger("daskscope.serve")
 
@@ -193,4 +194,5 @@ def _misdirected(host: str) -> str:
 
 def _error(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
     body = json.dumps({"error": {"code": code, "message": message}})
-    return {"statusCode": status, "headers": {"Content-Type": "application/json", **(headers or {})}, "body": body}
+    said = {"Content-Type": "application/json", **(headers or {})}
+    return versions.told({"statusCode": status, "headers": said, "body": body})

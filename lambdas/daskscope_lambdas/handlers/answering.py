@@ -46,18 +46,18 @@ def lake_page(event: Event, ask: Ask) -> Response[str]:
     limit = parameters.limit(given, most=parameters.MAX_LAKE_LIMIT)
     at = parameters.position(given, house.adapters().clock.now())
     found = ask(limit + 1, at.offset, at.until)  # one more than asked for, to know whether a page follows
-    items = _fitting(found.rows[:limit])
+    items = fitting(found.rows[:limit])
     following = replace(at, offset=at.offset + len(items), until=found.until)
     cursor = following.cursor() if len(found.rows) > len(items) else None
     body = {"items": items, "cursor": cursor, "as_of": found.as_of, "skipped": found.skipped}
     return answer({**body, **found.more})
 
 
-def answer(body: Mapping[str, Any]) -> Response[str]:
-    return Response(200, "application/json", json.dumps(body, default=_plain), {"Cache-Control": "no-store"})
+def answer(body: Mapping[str, Any], status: int = 200) -> Response[str]:
+    return Response(status, "application/json", json.dumps(body, default=_plain), {"Cache-Control": "no-store"})
 
 
-def _fitting(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def fitting(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """As many from the start as an answer may hold, but one at least; the next page has the others."""
     fitting, n_chars = list[dict[str, Any]](), 0
     for found in rows:

@@ -17,10 +17,12 @@ from daskscope_lambdas.handlers import (
     api_data,
     api_observed,
     api_pages,
+    api_profile,
     api_team,
     api_tokens,
     errors,
     house,
+    versions,
 )
 from daskscope_query import engine
 
@@ -33,6 +35,7 @@ for routes in (
     api_data,
     api_observed,
     api_code,
+    api_profile,
     api_team,
     api_compare,
     api_costs,
@@ -46,7 +49,7 @@ for routes in (
 @app.exception_handler(Exception)
 def on_error(error: Exception) -> Response[str]:
     event = app.current_event
-    found = errors.problem(error, event.request_context.request_id)
+    found = errors.problem(error, event.request_context.request_id, frank=house.is_frank())
     if event.path.startswith("/api/"):
         headers = {"Cache-Control": "no-store", **found.headers}
         return Response(found.status, "application/json", found.body(), headers)
@@ -64,4 +67,4 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     http = event["requestContext"]["http"]
     if http["method"] == "HEAD":  # A GET whose body the web server leaves away.
         event = {**event, "requestContext": {**event["requestContext"], "http": {**http, "method": "GET"}}}
-    return app.resolve(event, context)
+    return versions.told(app.resolve(event, context))

@@ -12,7 +12,6 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from daskscope.errors import BadMessage, NotFound
 from daskscope_lambdas.handlers import house, posted, reading
-from daskscope_lambdas.handlers.errors import UnsupportedMediaError
 from daskscope_lambdas.service import closing
 from daskscope_lambdas.service.tokens import require
 
@@ -41,15 +40,7 @@ def close(account: str, cluster: str) -> Response[str]:
 
 def _reason(event: dict[str, Any]) -> str | None:
     """Of the posted JSON; None for none. Raises BadMessage, UnsupportedMediaError, TooLarge."""
-    body, encoding = posted.body(event)
-    if encoding not in ("", "identity"):
-        raise UnsupportedMediaError(f"Content-Encoding {encoding!r} is not taken here: send none.")
-    if not body.strip():
-        return None
-    try:
-        reason = msgspec.json.decode(body, type=_Asked).reason
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadMessage(f'The body is not JSON like {{"reason": "why"}}: {error}.') from error
+    reason = posted.json_object(event, _Asked, {"reason": "why"}).reason
     if reason is not None and not (len(reason) <= MAX_REASON and reason.isprintable()):
         raise BadMessage(f"reason is of at most {MAX_REASON} printable characters.", "$.reason")
     return reason or None

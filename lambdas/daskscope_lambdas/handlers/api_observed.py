@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
@@ -37,16 +36,8 @@ def deaths(account: str, cluster: str) -> Response[str]:
 
 @router.get(f"{_CLUSTER}/logs")
 def logs(account: str, cluster: str) -> Response[str]:
-    row, given, now = answering.row(router.current_event, account, cluster), _given(), _now()
-    wanted: dict[str, Any] = {
-        "level": parameters.level(given),
-        "role": parameters.role(given, parameters.LOGGING),
-        "worker": given.get("worker") or None,
-        "text": given.get("text") or None,
-        "since": parameters.moment(given, "since", now),
-        "until": parameters.moment(given, "until", now),
-    }
-    return _page(lambda limit, offset, until: reading.observed(until).logs(row, limit, offset, **wanted))
+    row, wanted = answering.row(router.current_event, account, cluster), parameters.lines(_given(), _now())
+    return _page(lambda limit, offset, until: reading.observed(until).logs(row, limit, offset, wanted))
 
 
 @router.get(f"{_CLUSTER}/spans")
@@ -68,24 +59,15 @@ def tasks(account: str, cluster: str) -> Response[str]:
     return _page(lambda limit, offset, until: reading.observed(until).tasks(row, limit, offset, group))
 
 
-@router.get(f"{_CLUSTER}/profile")
-def profile(account: str, cluster: str) -> Response[str]:
-    row, given = answering.row(router.current_event, account, cluster), _given()
-    prefix, by_prefix = given.get("prefix") or None, parameters.by_prefix(given)
-    now = _now()
-    between = parameters.moment(given, "since", now), parameters.moment(given, "until", now)
-    return _page(
-        lambda limit, offset, until: reading.observed(until).profile(row, limit, offset, prefix, by_prefix, *between)
-    )
-
-
 @router.get(f"{_CLUSTER}/samples")
 def samples(account: str, cluster: str) -> Response[str]:
-    row, worker = answering.row(router.current_event, account, cluster), _given().get("worker") or None
+    row, given = answering.row(router.current_event, account, cluster), _given()
+    worker, points, between = given.get("worker") or None, parameters.points(given), parameters.between(given, _now())
 
     def ask(limit: int, offset: int, until: datetime | None) -> Found:
-        observed = reading.observed(until)
-        return (observed.worker_samples(row, worker) if worker else observed.samples(row)).part(limit, offset)
+        lines = reading.timelines(until)
+        found = lines.worker(row, worker, points, between) if worker else lines.cluster(row, points, between)
+        return found.part(limit, offset)
 
     return _page(ask)
 

@@ -10,11 +10,11 @@ from aws_lambda_powertools.shared.cookies import Cookie, SameSite
 
 from daskscope.errors import NotFound
 from daskscope_lambdas import web
-from daskscope_lambdas.handlers import house, parameters, reading
-from daskscope_lambdas.handlers.errors import BadParameterError, Problem
+from daskscope_lambdas.handlers import house, parameters, reading, wanted
+from daskscope_lambdas.handlers.errors import Problem
 from daskscope_lambdas.service.catalog import uuid_of
 from daskscope_lambdas.service.completeness import completeness
-from daskscope_lambdas.service.cost import BASIS
+from daskscope_lambdas.service.words import duration
 from daskscope_lambdas.web import views
 
 router = APIGatewayHttpRouter()
@@ -63,26 +63,22 @@ def start() -> Response[str]:
 def clusters(account: str) -> Response[str]:
     _check(account)
     given = _parameters()
-    wanted, cursor = parameters.wanted(given), given.get("cursor")
-    try:
-        page = reading.catalog().page(account, wanted, _PER_PAGE, cursor)
-    except ValueError as error:
-        raise BadParameterError("The cursor in the address is of another list: go back to its first page.") from error
-    shown = {name: given.get(name, "") for name in ("since", "user", "status")}
-    query = {name: value for name, value in shown.items() if value}
-    now = house.adapters().clock.now()
+    page, now = wanted.page(account, given, _PER_PAGE), house.adapters().clock.now()
+    shown = {name: given.get(name, "") for name in ("since", "user", "status", "q", "sort")}
+    query = {name: value for name, value in given.items() if value and name != "cursor"}
+    cursor = given.get("cursor")
     return _page(
         "clusters.html",
         account=account,
-        rows=[views.listed(row, now) for row in page.rows],
+        rows=[views.listed(each.row, now, each.cost) for each in page.items],
         filter=shown,
+        since=_span(shown["since"]),
         filtered=bool(query),
         paged=bool(cursor),
-        first_run=not (page.rows or query or cursor or page.cursor),
+        first_run=not (page.items or query or cursor),
         cursor=page.cursor,
         query=urlencode(query),
         query_older=urlencode({**query, "cursor": page.cursor or ""}),
-        basis=BASIS,
     )
 
 
@@ -91,9 +87,10 @@ def cluster(account: str, cluster: str) -> Response[str]:
     _check(account)
     row = reading.catalog().find(account, cluster)
     offset, now = parameters.offset(_parameters()), house.adapters().clock.now()
-    found = reading.depth().everything(row, now, (views.COMPUTATIONS + 1, offset), views.LISTED + 1)
+    found = reading.depth().everything(row, (views.COMPUTATIONS + 1, offset), views.LISTED + 1)
     complete = completeness(reading.asker(), row, now)
-    return _page("cluster.html", account=account, **views.cluster(row, now, found, offset, complete))
+    cost = reading.costs().of(row)
+    return _page("cluster.html", account=account, **views.cluster(row, now, found, cost, offset, complete))
 
 
 @router.get("/c/<scheduler>")
@@ -131,6 +128,11 @@ def _account() -> str:
 def _check(account: str) -> None:
     if account != _account():
         raise NotFound(f"No account {account} here.")
+
+
+def _span(since: str) -> str:
+    """What `since` means, in words."""
+    return f"the last {duration(float(since))}" if since.replace(".", "", 1).isdecimal() else f"the time since {since}"
 
 
 def _parameters() -> dict[str, str]:

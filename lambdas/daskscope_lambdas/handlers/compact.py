@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 from daskscope_lambdas.handlers import house
+from daskscope_lambdas.service.cataloguer import Cataloguer
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.service.deletion import Deleter
 from daskscope_lambdas.service.exclusions import Exclusions
@@ -29,6 +30,7 @@ def handler(event: dict[str, Any], context: object) -> None:
     exclusions = Exclusions(world.deletions, world.clusters)
     turns = (
         Gatherer(world.objects, world.seals, world.clock, world.lake_root).run,
+        Cataloguer(world).run,
         Compactor(world.objects, world.seals, world.clock, world.lake_root, exclusions).run,
         Deleter(world).run,
         Tidier(world).run,

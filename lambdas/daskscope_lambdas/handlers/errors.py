@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daskscope.errors import BadMessage, Deleted, NotClosable, NotFound, NotLoggedIn, PermissionDenied, TooLarge
+from daskscope_lambdas.ports import ReadOnly, StoreError
 
 logger = logging.getLogger("daskscope.handlers")
 
@@ -41,6 +42,7 @@ _TABLE: tuple[tuple[type[Exception], int, str], ...] = (
     (BadParameterError, 400, "bad-request"),
     (NotLoggedIn, 401, "not-logged-in"),
     (PermissionDenied, 403, "permission-denied"),
+    (ReadOnly, 403, "read-only"),
     (Deleted, 410, "deleted"),
     (NotFound, 404, "not-found"),
     (NotClosable, 409, "not-closable"),
@@ -51,12 +53,17 @@ _TABLE: tuple[tuple[type[Exception], int, str], ...] = (
 """First match wins: Deleted is a NotFound, TooLarge a BadMessage. What is not here is our fault."""
 
 
-def problem(error: Exception, request_id: str) -> Problem:
-    """What to answer; logs what is our fault, with its traceback and `request_id`."""
+def problem(error: Exception, request_id: str, frank: bool = False) -> Problem:
+    """What to answer; logs what is our fault, with its traceback and `request_id`.
+
+    `frank`: who asks is told why a store failed, for it is their own.
+    """
     for kind, status, code in _TABLE:
         if isinstance(error, kind):
             place = error.place if isinstance(error, BadMessage) else None
             return Problem(status, code, str(error), place)
+    if frank and isinstance(error, StoreError):
+        return Problem(500, "server-error", f"The lake could not be read: {error}")
     logger.error("Request %s failed.", request_id, exc_info=error)
     return Problem(
         500, "server-error", f"The server failed; its log has the reason under request {request_id}. Try again."

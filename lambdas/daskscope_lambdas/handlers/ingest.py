@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from daskscope_lambdas.handlers import errors, house, posted
+from daskscope_lambdas.handlers import errors, house, posted, versions
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.tokens import require
@@ -30,6 +30,7 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
         body, encoding = posted.body(event)
         reply = _ingest().take(principal.account, body, encoding, posted.sent_at_ms(event))
     except Exception as error:  # noqa: BLE001 - the edge of the function: everything becomes an answer, faults are logged
-        return errors.response(errors.problem(error, event["requestContext"]["requestId"]))
+        return versions.told(errors.response(errors.problem(error, event["requestContext"]["requestId"])))
     text = msgspec.json.encode(reply).decode()
-    return {"statusCode": 200, "headers": {"Content-Type": "application/json"}, "body": text, "isBase64Encoded": False}
+    headers = {"Content-Type": "application/json"}
+    return versions.told({"statusCode": 200, "headers": headers, "body": text, "isBase64Encoded": False})

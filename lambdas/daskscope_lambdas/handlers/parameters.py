@@ -8,17 +8,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import get_args
 
 from daskscope.wire import LATEST_MS
 from daskscope_lambdas.handlers.errors import BadParameterError
-from daskscope_lambdas.service.catalog import Filter
-from daskscope_lambdas.service.observed import LEVELS
-from daskscope_lambdas.service.records import Status
+from daskscope_lambdas.service.observed import LEVELS, Lines
 
 Parameters = Mapping[str, str]
-
-_STATES: dict[str, Status] = {state: state for state in get_args(Status)}
 
 MEMBERS = ("scheduler", "worker", "client")
 LOGGING = ("scheduler", "worker", "nanny")
@@ -30,6 +25,12 @@ MAX_LIMIT, MAX_LAKE_LIMIT = 1000, 20_000
 bounded."""
 LONGEST_S = 1e10
 """Three hundred years: as good as for ever, and no date overflows."""
+
+MAX_POINTS = 600
+"""Of a line over time."""
+MAX_NAMED = 100
+"""Entries of a comma list."""
+_BACK = "seconds back from now"
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _CURSOR = re.compile(r"([0-9]{1,9})_([0-9]{1,15})_([0-9]{1,15})")
@@ -63,12 +64,7 @@ def position(given: Parameters, now: float) -> Position:
 
 
 def limit(given: Parameters, default: int = 100, most: int = MAX_LIMIT) -> int:
-    text = given.get("limit")
-    if text is None:
-        return default
-    if text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= most:
-        return int(text)
-    raise BadParameterError(f"limit is {text!r}; allowed: 1 to {most}.")
+    return _number(given, "limit", default, most)
 
 
 def offset(given: Parameters) -> int:
@@ -88,7 +84,7 @@ def since_s(given: Parameters) -> float | None:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds <= LONGEST_S:
-        raise BadParameterError(f"since is {text!r}; allowed: seconds back from now, like 604800 for a week.")
+        raise BadParameterError(f"since is {text!r}; allowed: {_BACK}, like 604800 for a week.")
     return seconds
 
 
@@ -107,7 +103,17 @@ def moment(given: Parameters, name: str, now: float) -> datetime | None:
             return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     elif 0 <= seconds <= LONGEST_S:
         return datetime.fromtimestamp(max(now - seconds, 0.0), UTC)
-    raise BadParameterError(f"{name} is {text!r}; allowed: seconds back from now, or a time like 2026-11-21T08:00:00Z.")
+    raise BadParameterError(
+        f"{name} is {text!r}; allowed: {_BACK} (604800 is a week), or a time like 2026-11-21T08:00:00Z."
+    )
+
+
+def between(given: Parameters, now: float) -> tuple[datetime | None, datetime | None]:
+    """`since` and `until` as `moment` takes them; the first must not be after the other."""
+    since, until = moment(given, "since", now), moment(given, "until", now)
+    if since and until and since > until:
+        raise BadParameterError(f"since ({since:%Y-%m-%dT%H:%M:%SZ}) is after until ({until:%Y-%m-%dT%H:%M:%SZ}).")
+    return since, until
 
 
 def level(given: Parameters) -> int | None:
@@ -122,32 +128,80 @@ def level(given: Parameters) -> int | None:
     raise BadParameterError(f"level is {text!r}; allowed: {', '.join(LEVELS)}, or a number of Python's logging.")
 
 
+def lines(given: Parameters, now: float) -> Lines:
+    """Which log lines, of the clusters of a `user` where there are many."""
+    since, until = between(given, now)
+    return Lines(
+        level=level(given),
+        role=role(given, LOGGING),
+        workers=several(given, "workers"),
+        scheduler=switch(given, "scheduler"),
+        text=given.get("text") or None,
+        since=since,
+        until=until,
+        user=given.get("user") or None,
+        ascending=not descending(given),
+    )
+
+
 def role(given: Parameters, roles: Sequence[str]) -> str | None:
-    return _one_of(given, "role", roles)
+    return one_of(given, "role", roles)
 
 
 def origin(given: Parameters) -> str | None:
-    return _one_of(given, "origin", ORIGINS)
+    return one_of(given, "origin", ORIGINS)
 
 
 def by_prefix(given: Parameters) -> bool:
-    return _one_of(given, "by", ("prefix",)) is not None
+    return one_of(given, "by", ("prefix",)) is not None
 
 
 def switch(given: Parameters, name: str) -> bool | None:
-    found = _one_of(given, name, ("true", "false"))
+    found = one_of(given, name, ("true", "false"))
     return None if found is None else found == "true"
 
 
-def _one_of(given: Parameters, name: str, allowed: Sequence[str]) -> str | None:
+def points(given: Parameters) -> int:
+    """Of a line over time."""
+    return _number(given, "points", MAX_POINTS, MAX_POINTS)
+
+
+def descending(given: Parameters, default: bool = True) -> bool:
+    """`order`: whether the latest comes first."""
+    found = one_of(given, "order", ("asc", "desc"))
+    return default if found is None else found == "desc"
+
+
+def sort(given: Parameters, allowed: Sequence[str], default: str) -> str:
+    """One of `allowed`, with a leading `-` for the greatest (or latest, or last in the alphabet) first."""
+    text = given.get("sort") or default
+    if text.removeprefix("-") not in allowed:
+        raise BadParameterError(
+            f"sort is {text!r}; allowed: {', '.join(allowed)}, each with a leading - for the greatest first."
+        )
+    return text
+
+
+def several(given: Parameters, name: str, allowed: Sequence[str] | None = None) -> list[str]:
+    """The entries of a comma list, each once; `allowed` None takes any. Empty for none."""
+    found = list(dict.fromkeys(each for part in given.get(name, "").split(",") if (each := part.strip())))
+    if len(found) > MAX_NAMED:
+        raise BadParameterError(f"{name} names {len(found)} things; allowed: {MAX_NAMED} at most, with commas between.")
+    if allowed is not None and (odd := [each for each in found if each not in allowed]):
+        raise BadParameterError(f"{name} has {odd[0]!r}; allowed: {', '.join(allowed)}, with commas between.")
+    return found
+
+
+def _number(given: Parameters, name: str, default: int, most: int) -> int:
+    text = given.get(name) or str(default)
+    if text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= most:
+        return int(text)
+    raise BadParameterError(f"{name} is {text!r}; allowed: 1 to {most}.")
+
+
+def one_of(given: Parameters, name: str, allowed: Sequence[str]) -> str | None:
     """An empty value is none, as from a form."""
     text = given.get(name) or None
     if text is not None and text not in allowed:
         raise BadParameterError(f"{name} is {text!r}; allowed: {', '.join(allowed)}.")
     return text
-
-
-def wanted(given: Parameters) -> Filter:
-    """The filters of the list of clusters; an empty value filters nothing, as from a form."""
-    state = _one_of(given, "status", list(_STATES))
-    return Filter(since_s=since_s(given), user=given.get("user") or None, status=_STATES.get(state or ""))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from daskscope import wire
 from daskscope.compression import SAMPLED
 from daskscope.errors import BadMessage, TooLarge
 from daskscope_lambdas.handlers.errors import UnsupportedMediaError
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 _TYPES = (wire.CONTENT_TYPE, "application/json")
 _ENCODINGS = ("", "identity", "zstd", "gzip", *SAMPLED)
@@ -40,6 +45,20 @@ def body(event: Mapping[str, Any]) -> tuple[bytes, str]:
         return base64.b64decode(text, validate=True), encoding
     except ValueError as error:
         raise BadMessage(f"The body is not base64: {error}.") from error
+
+
+def json_object(event: Mapping[str, Any], shape: type[S], example: Mapping[str, Any]) -> S:
+    """The JSON that was posted where people post by hand: plain, and of that shape. Nothing at all is as good as {}.
+
+    Raises UnsupportedMediaError, TooLarge, BadMessage that shows `example`.
+    """
+    posted, encoding = body(event)
+    if encoding not in ("", "identity"):
+        raise UnsupportedMediaError(f"Content-Encoding {encoding!r} is not taken here: send none.")
+    try:
+        return msgspec.json.decode(posted.strip() or b"{}", type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadMessage(f"The body is not JSON like {json.dumps(example)}: {error}.") from error
 
 
 def sent_at_ms(event: Mapping[str, Any]) -> int | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
 from http.cookies import SimpleCookie
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
@@ -13,29 +12,53 @@ from daskscope.errors import NotFound
 from daskscope_lambdas.handlers import house
 from daskscope_lambdas.service.catalog import Catalog
 from daskscope_lambdas.service.code import CodeKeeper
+from daskscope_lambdas.service.computations import Computations
+from daskscope_lambdas.service.costs import Costs
 from daskscope_lambdas.service.depth import DepthReader
 from daskscope_lambdas.service.found import Asker
+from daskscope_lambdas.service.live_catalog import LiveCatalog
 from daskscope_lambdas.service.observed import Observed
+from daskscope_lambdas.service.price_store import PriceReader
+from daskscope_lambdas.service.profiles import Profiles
 from daskscope_lambdas.service.queries import Queries
+from daskscope_lambdas.service.same_code import SameCode
+from daskscope_lambdas.service.sides import Sides
+from daskscope_lambdas.service.team import Team
+from daskscope_lambdas.service.timelines import Timelines
 from daskscope_lambdas.service.tokens import Principal, require
 
 COOKIE = "daskscope"
 EMBEDDED_ACCOUNT = "local"
 
 
-@cache
+@house.once
+def live_catalog() -> LiveCatalog:
+    return LiveCatalog.over(house.adapters(), prices().of)
+
+
+@house.once
 def catalog() -> Catalog:
-    return Catalog(house.adapters().clusters, house.adapters().clock)
+    return Catalog(house.adapters().clusters, house.adapters().clock, live_catalog().table)
 
 
-@cache
+@house.once
 def asker() -> Asker:
     return Asker(house.adapters().lake_root, house.adapters().seals, house.adapters().deletions)
 
 
-@cache
+@house.once
 def codes() -> CodeKeeper:
     return CodeKeeper(house.adapters().objects, house.adapters().vault)
+
+
+@house.once
+def prices() -> PriceReader:
+    return PriceReader(house.adapters().objects, house.adapters().clock)
+
+
+def costs(until: datetime | None = None) -> Costs:
+    """As `queries`."""
+    return Costs(asker().at(until), prices())
 
 
 def queries(until: datetime | None = None) -> Queries:
@@ -48,9 +71,38 @@ def observed(until: datetime | None = None) -> Observed:
     return Observed(asker().at(until), house.adapters().clock)
 
 
+def team(until: datetime | None = None) -> Team:
+    """As `queries`."""
+    return Team(asker().at(until), house.adapters().clock, live_catalog().table)
+
+
+def same_code(until: datetime | None = None) -> SameCode:
+    """As `queries`."""
+    return SameCode(asker().at(until), house.adapters().clock, codes(), live_catalog().table)
+
+
+def sides() -> Sides:
+    return Sides(asker(), house.adapters().clock, computations(), profiles(), costs())
+
+
 def depth(until: datetime | None = None) -> DepthReader:
     """As `queries`."""
-    return DepthReader(queries(until), codes())
+    return DepthReader(queries(until), computations(until))
+
+
+def computations(until: datetime | None = None) -> Computations:
+    """As `queries`."""
+    return Computations(asker().at(until), house.adapters().clock, codes(), live_catalog().table)
+
+
+def profiles(until: datetime | None = None) -> Profiles:
+    """As `queries`."""
+    return Profiles(asker().at(until), house.adapters().clock, live_catalog().table)
+
+
+def timelines(until: datetime | None = None) -> Timelines:
+    """As `queries`."""
+    return Timelines(asker().at(until))
 
 
 def reader(authorization: str | None) -> Principal:

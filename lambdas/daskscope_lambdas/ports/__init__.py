@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from daskscope_lambdas.ports.accounts import Deletion, Deletions, Policies, Scope, TokenRow, Tokens
 from daskscope_lambdas.ports.clusters import Beat, ClusterPage, ClusterRow, Clusters, Heard, identity_key, start_of_day
-from daskscope_lambdas.ports.errors import Conflict, Gone, Missing, StoreError, Taken
+from daskscope_lambdas.ports.errors import Conflict, Gone, Missing, ReadOnly, StoreError, Taken
 from daskscope_lambdas.ports.queues import MAX_QUEUED_BYTES, Buried, DeadLetters, Delivery, Queue, QueueFeed
 from daskscope_lambdas.ports.stores import Clock, ObjectStore, Seals, Vault
 
@@ -37,6 +37,7 @@ __all__ = [
     "Policies",
     "Queue",
     "QueueFeed",
+    "ReadOnly",
     "Scope",
     "Seals",
     "StoreError",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -131,6 +131,21 @@ class Clusters(Protocol):
         At most `limit` (1 or more) rows. A page may be short or empty although a cursor follows. Clusters that are
         enrolled meanwhile may be missing, no other is left out or told twice. A cursor that this port did not make
         raises ValueError.
+        """
+        ...
+
+    def get_many(self, account: str, uuids: Sequence[str]) -> list[ClusterRow]:
+        """Those of them that are there and the account's, in the order of `uuids`."""
+        ...
+
+    def changed(
+        self, account: str, since_at: float, last_id: int = 0, running: Collection[str] = ()
+    ) -> Iterator[ClusterRow]:
+        """The account's clusters last heard of at or after `since_at`, in no promised order, none twice.
+
+        It is for who knows all that was before: its highest number (0: nothing is known) and who was `running` (UUIDs).
+        Of those that had ended by then, only who lives again is told for sure. What is enrolled or heard of meanwhile
+        may be missing.
         """
         ...
 

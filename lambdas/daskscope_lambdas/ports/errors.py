@@ -21,3 +21,7 @@ class Gone(StoreError):
 
 class Conflict(StoreError):
     """The state is not the one that the change expected."""
+
+
+class ReadOnly(StoreError):
+    """Nothing can be changed here."""

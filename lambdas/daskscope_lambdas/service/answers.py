@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from daskscope_lambdas.ports import ClusterRow
-from daskscope_lambdas.service.clocks import last_sign_at, told_up_s
+from daskscope_lambdas.service.clocks import last_sign_at
 from daskscope_lambdas.service.closing import expected_by, is_asked
-from daskscope_lambdas.service.cost import BASIS, estimate
-from daskscope_lambdas.service.records import MISSED, STATES, Status, close_asked, status
-from daskscope_lambdas.service.words import count, dollars, duration, moment, share, size
+from daskscope_lambdas.service.records import MISSED, STATES, Status, close_asked, status, up_s
+from daskscope_lambdas.service.words import count, duration, moment, money, share, size
+
+if TYPE_CHECKING:  # cost.py needs what the sweep's bundle lacks.
+    from daskscope_lambdas.service.cost import Cost
 
 Answer = dict[str, Any]
 
@@ -30,25 +32,16 @@ class Depth:
     """All of them: `type`, `text`, `count`."""
 
 
-def answers(row: ClusterRow, now: float, depth: Depth) -> dict[str, Answer]:
+def answers(row: ClusterRow, now: float, depth: Depth, priced: Cost) -> dict[str, Answer]:
     """All five, by name, in their order."""
     state = status(row, now)
     return {
         "finished": finished(row, now, state),
         "exceptions": exceptions(row, depth),
-        "cost": cost(row),
+        "cost": cost(priced),
         "time": time(row, depth),
         "running": running(row, now, state),
     }
-
-
-def up_s(row: ClusterRow, now: float) -> float:
-    """Seconds from the scheduler's start to its last message, or to now while it runs.
-
-    Each part is measured by one clock: the first by the scheduler's, the silence since by the server's.
-    """
-    silent_s = max(0.0, now - row.last_received_at) if status(row, now) == "running" else 0.0
-    return told_up_s(row) + silent_s
 
 
 def finished(row: ClusterRow, now: float, state: Status) -> Answer:
@@ -100,27 +93,26 @@ def exceptions(row: ClusterRow, depth: Depth) -> Answer:
     return {"verdict": "failed", "sentence": f"{sentence}{'.' + besides if besides else ''}", **figures}
 
 
-def cost(row: ClusterRow) -> Answer:
+def cost(found: Cost) -> Answer:
     """What did it cost?"""
-    found = estimate(row)
     figures = {
         "thread_hours": found.thread_hours,
+        "machine_hours": found.machine_hours,
         "used_share": found.used_share,
         "dollars": found.dollars,
         "idle_dollars": found.idle_dollars,
-        "basis": BASIS,
+        "failed_dollars": found.failed_dollars,
+        "currency": found.currency,
+        "basis": found.basis,
     }
-    if found.used_share is None:
-        return {
-            "verdict": "unknown",
-            "sentence": "No worker has been seen, so nothing is known of the cost.",
-            **figures,
-        }
-    sentence = (
-        f"{dollars(found.dollars)} estimated: what {found.thread_hours:,.3g} thread-hours would cost on {BASIS}. "
-        f"Tasks computed in {share(found.used_share, 1)} of that time; the rest is {dollars(found.idle_dollars)}."
-    )
-    return {"verdict": "estimated", "sentence": sentence, **figures}
+    if found.dollars is None or found.idle_dollars is None:
+        sentence = "No worker has been seen, so nothing is known of the cost."
+        return {"verdict": "unknown", "sentence": sentence, **figures}
+    sentence = f"{money(found.dollars, found.currency)}, {found.basis}."
+    sentence += f" {money(found.idle_dollars, found.currency)} of it for thread time in which no task ran"
+    if found.failed_dollars:
+        sentence += f", {money(found.failed_dollars, found.currency)} for tasks that failed"
+    return {"verdict": found.quality, "sentence": f"{sentence}.", **figures}
 
 
 def time(row: ClusterRow, depth: Depth) -> Answer:

@@ -45,7 +45,7 @@ GRACE_S = 2 * 3600.0
 """After midnight UTC, for what is still in the queue."""
 LINGER_S = 3600.0
 """How long open files outlive the sealing of their day."""
-PART_ROWS = 16 * files.ROW_GROUP_ROWS
+PART_ROWS = 768 * 1024
 """A part's footer stays small: one of 738 row groups alone cost 250 ms to read."""
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.answers import Depth
-from daskscope_lambdas.service.code import CodeKeeper
-from daskscope_lambdas.service.found import Found
+from daskscope_lambdas.service.computations import Computations
 from daskscope_lambdas.service.queries import Queries
-from daskscope_lambdas.service.records import status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,28 +28,18 @@ class Everything:
 
 
 class DepthReader:
-    def __init__(self, queries: Queries, codes: CodeKeeper) -> None:
-        self._queries, self._codes = queries, codes
+    def __init__(self, queries: Queries, computations: Computations) -> None:
+        self._queries, self._computations = queries, computations
 
     def for_answers(self, row: ClusterRow) -> Depth:
-        return Depth(self._queries.groups(row).rows, self._queries.exception_kinds(row).rows)
+        return Depth(self._computations.groups(row).rows, self._queries.exception_kinds(row).rows)
 
-    def computations(self, row: ClusterRow, now: float, limit: int, offset: int) -> Found:
-        """With the text of the code, null where it is not kept any more; none runs on in a cluster that has ended."""
-        found = self._queries.computations(row, limit, offset)
-        if status(row, now) != "running":
-            for computation in found.rows:
-                if computation["status"] == "running":
-                    computation["status"] = "unfinished"
-        self._add_code(row.account, found.rows)
-        return found
-
-    def everything(self, row: ClusterRow, now: float, computations: tuple[int, int], limit: int) -> Everything:
+    def everything(self, row: ClusterRow, computations: tuple[int, int], limit: int) -> Everything:
         """For the page: `computations` is their limit and offset, `limit` that of exceptions and of events."""
         ask = self._queries
         parts = {
-            "computations": self.computations(row, now, *computations),
-            "groups": ask.groups(row),
+            "computations": self._computations.of_cluster(row, *computations),
+            "groups": self._computations.groups(row),
             "exceptions": ask.exceptions(row, limit, 0),
             "kinds": ask.exception_kinds(row),
             "events": ask.events(row, limit, 0),
@@ -62,9 +49,3 @@ class DepthReader:
         skipped = sorted({name for part in parts.values() for name in part.skipped})
         as_of = min((part.as_of for part in parts.values() if part.as_of), default=None)
         return Everything(**{name: list(part.rows) for name, part in parts.items()}, skipped=skipped, as_of=as_of)
-
-    def _add_code(self, account: str, computations: Iterable[dict[str, Any]]) -> None:
-        snippets = [snippet for computation in computations for snippet in computation["code"]]
-        texts = self._codes.read(account, {snippet["code"] for snippet in snippets})
-        for snippet in snippets:
-            snippet["text"] = texts.get(snippet.pop("code"))

@@ -13,14 +13,18 @@ from daskscope_lambdas.ports import ClusterRow, Deletions, Seals
 from daskscope_lambdas.service.exclusions import excluding
 from daskscope_query import layout
 from daskscope_query.lake import Answer, Lake, MovedError
-from daskscope_query.tables import SAMPLES
+from daskscope_query.tables import CATALOG, SAMPLES
 
 Record = dict[str, Any]
 Days = tuple[date, date]
 
+UNLISTED = {"catalog": CATALOG.schema.empty_table()}
+"""Given where a question that tells clusters apart by their users is asked about a single one."""
+
+_EPOCH = date(1970, 1, 1)
 _AT_ONCE_S = 60.0
 """Of two functions that take a cluster's first messages at once, the later one may give it its number."""
-_TRIES = 4
+TRIES = 4
 """Open files may be merged or sealed while a question is asked; each time it is asked anew."""
 
 
@@ -58,7 +62,7 @@ class Asker:
         return Asker(self._root, self._seals, self._deletions, until)
 
     def ask(self, query: str, account: str, days: Days, **params: Any) -> Answer:
-        for _ in range(_TRIES - 1):
+        for _ in range(TRIES - 1):
             with suppress(MovedError):
                 return self._ask(query, account, days, params)
         return self._ask(query, account, days, params)
@@ -80,6 +84,11 @@ class Asker:
 def days_of(row: ClusterRow) -> Days:
     """Arrival days of a cluster's messages."""
     return layout.day_of(row.first_received_at - _AT_ONCE_S), layout.day_of(row.last_received_at)
+
+
+def days_since(since: datetime | None, now: float) -> Days:
+    """Arrival days of what happened since then: nothing arrives before it happened. `now`: epoch seconds."""
+    return (since.date() if since else _EPOCH), layout.day_of(now)
 
 
 def numbered(boot: str, no: int | None) -> str | None:

@@ -1,4 +1,5 @@
-"""What was observed inside one cluster: processes and their ends, log lines, spans, metrics, tasks, profile, samples.
+"""What was observed of a cluster's processes: themselves and their ends, log lines, spans, metrics, tasks; of some also over all
+clusters of an account.
 
 Records are those of docs/reference/http-api.md, times left as datetimes.
 """
@@ -6,20 +7,55 @@ Records are those of docs/reference/http-api.md, times left as datetimes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+
 from daskscope_lambdas.ports import Clock, ClusterRow
-from daskscope_lambdas.service.found import Asker, Found, Record, found_in, numbered, seconds
-from daskscope_lambdas.service.records import STATES, ended_at
+from daskscope_lambdas.service.found import (
+    UNLISTED,
+    Asker,
+    Found,
+    Record,
+    days_since,
+    found_in,
+    numbered,
+    seconds,
+)
+from daskscope_lambdas.service.records import ended_at
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 """Words for the levels of log lines, and the numbers that Python's `logging` has for them."""
 
 _WORDS = {number: word for word, number in LEVELS.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """Which log lines, and in which order. What is None or empty takes all.
+
+    `level`: the least, as `logging` counts. `workers`: addresses (with or without protocol), hosts or names; they leave
+    the scheduler's lines out, but for `scheduler` True. `text`: a part of the line, whatever its case. `since` and
+    `until`: both included. `user`: of the clusters of an account.
+    """
+
+    level: int | None = None
+    role: str | None = None
+    workers: Sequence[str] = ()
+    scheduler: bool | None = None
+    text: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    user: str | None = None
+    ascending: bool = False
+
+    def parameters(self) -> dict[str, Any]:
+        """Of the question."""
+        return {**asdict(self), "workers": list(self.workers) or None}
 
 
 class Observed:
@@ -42,23 +78,18 @@ class Observed:
         page = self._asker.ask_of(row, "deaths", limit=limit, offset=offset, expected=expected)
         return found_in([_death(found) for found in page.records()], page)
 
-    def logs(
-        self,
-        row: ClusterRow,
-        limit: int,
-        offset: int,
-        *,
-        level: int | None = None,
-        role: str | None = None,
-        worker: str | None = None,
-        text: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> Found:
-        """Log lines of scheduler, workers and nannies, latest first."""
-        wanted = {"level": level, "role": role, "worker": worker, "text": text, "since": since, "until": until}
-        page = self._asker.ask_of(row, "logs", limit=limit, offset=offset, **wanted)
-        return found_in([_line(found) | {"worker": found["worker"]} for found in page.records()], page)
+    def logs(self, row: ClusterRow, limit: int, offset: int, wanted: Lines) -> Found:
+        """Log lines of scheduler, workers and nannies of a cluster."""
+        asked = {**wanted.parameters(), "user": None}
+        page = self._asker.ask_of(row, "logs", limit=limit, offset=offset, given=UNLISTED, **asked)
+        return found_in([_logged(found) for found in page.records()], page)
+
+    def account_logs(self, account: str, catalog: pa.Table, limit: int, offset: int, wanted: Lines) -> Found:
+        """Log lines of all clusters of an account; `catalog` (rows of that table) tells whose each is."""
+        days = days_since(wanted.since, self._clock.now())
+        asked, given = wanted.parameters(), {"catalog": catalog}
+        page = self._asker.ask("logs", account, days, limit=limit, offset=offset, given=given, **asked)
+        return found_in([_logged(found) for found in page.records()], page)
 
     def spans(self, row: ClusterRow, limit: int, offset: int) -> Found:
         """Spans, latest first, each with the sums of its own task groups."""
@@ -68,52 +99,33 @@ class Observed:
     def metrics(self, row: ClusterRow, limit: int, offset: int, span: str | None, by_prefix: bool) -> Found:
         """Fine performance metrics, those of a unit together, greatest first; `by_prefix` sums them over spans."""
         if by_prefix:
-            page = self._asker.ask_of(row, "metrics_by_prefix", limit=limit, offset=offset)
-            return found_in([{"span": None, **found} for found in page.records()], page)
+            page = self._asker.ask_of(row, "metrics_by_prefix", limit=limit, offset=offset, given=UNLISTED)
+            return found_in([_metric(found) for found in page.records()], page)
         page = self._asker.ask_of(row, "metrics", limit=limit, offset=offset, span=span)
         return found_in(page.records(), page)
+
+    def account_metrics(
+        self,
+        account: str,
+        catalog: pa.Table,
+        limit: int,
+        offset: int,
+        *,
+        since: datetime | None = None,
+        user: str | None = None,
+        prefix: str | None = None,
+    ) -> Found:
+        """Fine performance metrics of all clusters of an account by task prefix, greatest first, with `n_clusters`:
+        of those that grew after `since`, each a total over its cluster's life."""
+        days, given = days_since(since, self._clock.now()), {"catalog": catalog}
+        wanted = {"since": since, "user": user, "prefix": prefix}
+        page = self._asker.ask("metrics_by_prefix", account, days, limit=limit, offset=offset, given=given, **wanted)
+        return found_in([_metric(found) | {"n_clusters": found["n_clusters"]} for found in page.records()], page)
 
     def tasks(self, row: ClusterRow, limit: int, offset: int, group: str | None = None) -> Found:
         """Tasks, earliest first; `group` is the name or id of one."""
         page = self._asker.ask_of(row, "tasks", limit=limit, offset=offset, group=group)
         return found_in([_task(found) for found in page.records()], page)
-
-    def profile(
-        self,
-        row: ClusterRow,
-        limit: int,
-        offset: int,
-        prefix: str | None,
-        by_prefix: bool,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> Found:
-        """Stacks summed over a cluster, heaviest first; `by_prefix` keeps those of two task prefixes apart, `since` and
-        `until` take intervals of which a part lies between them. `more`: `total` of the stacks, and `cut`: rare stacks
-        that were left out, of all prefixes together."""
-        wanted = {"prefix": prefix, "by_prefix": by_prefix, "since": since, "until": until}
-        page = self._asker.ask_of(row, "profile", limit=limit, offset=offset, **wanted)
-        records = [
-            {"prefix": found["prefix"], "stack": found["stack"], **_sampled(found["count"], found["sampled_us"])}
-            for found in page.records()
-        ]
-        if offset:
-            return found_in(records, page)
-        del wanted["by_prefix"]
-        sums = self._asker.at(page.until).ask_of(row, "profile_totals", **wanted)
-        (found,) = sums.records()
-        more = {"total": _sampled(found["count"], found["sampled_us"]), "cut": _sampled(found["cut"], found["cut_us"])}
-        return replace(found_in(records, page, sums), more=more)
-
-    def samples(self, row: ClusterRow) -> Found:
-        """A cluster's totals over time, in at most 600 points, oldest first."""
-        answer = self._asker.ask_of(row, "samples")
-        return found_in([_sample(found) for found in answer.records()], answer)
-
-    def worker_samples(self, row: ClusterRow, worker: str) -> Found:
-        """One worker (its address) over time, in at most 600 points, oldest first."""
-        answer = self._asker.ask_of(row, "worker_samples", worker=worker)
-        return found_in([_worker_sample(found) for found in answer.records()], answer)
 
 
 def _schedulers(environments: Iterable[Record]) -> dict[str, Mapping[str, str | None]]:
@@ -198,6 +210,19 @@ def _line(found: Record) -> Record:
     }
 
 
+def _logged(found: Record) -> Record:
+    return {
+        "id": numbered(found["boot"], found["no"]),
+        "cluster_id": found["cluster_id"],
+        **_line(found),
+        "worker": found["worker"],
+    }
+
+
+def _metric(found: Record) -> Record:
+    return {"span": None, **{name: found[name] for name in ("context", "prefix", "activity", "unit", "value")}}
+
+
 def _span(found: Record) -> Record:
     return {
         **{name: found[name] for name in ("id", "parent", "name")},
@@ -231,83 +256,3 @@ def _after(start: datetime, duration_us: int) -> datetime | None:
     with suppress(OverflowError):
         return start + timedelta(microseconds=duration_us)
     return None
-
-
-def _sampled(count: int, sampled_us: int) -> Record:
-    return {"count": count, "seconds": sampled_us / 1e6}
-
-
-_RATES = {
-    "net_read": "net_read_kib_s",
-    "net_write": "net_write_kib_s",
-    "disk_read": "disk_read_kib_s",
-    "disk_write": "disk_write_kib_s",
-}
-
-
-def _sample(found: Record) -> Record:
-    return {
-        "time": found["at"],
-        "workers": found["n_workers"],
-        "threads": found["n_threads"],
-        "clients": found["n_clients"],
-        "memory": found["memory_bytes"],
-        "managed": found["managed_bytes"],
-        # A worker may count a result that its process has not touched yet.
-        "unmanaged": max(0, found["memory_bytes"] - found["managed_bytes"]),
-        "spilled": found["spilled_bytes"],
-        "memory_limit": found["memory_limit_bytes"],
-        "tasks": {name: found[field] for field, name in STATES.items()},
-        "held_bytes": found["held_bytes"],
-        "idle_since": found["idle_since"],
-        **{name: found[name] for name in ("n_tasks", "n_tasks_erred")},
-        "thread_seconds": found["thread_us"] / 1e6,
-        "seconds": seconds(found["action_us"]),
-        **{name: found[name] for name in ("desired_workers", "adaptive_minimum", "adaptive_maximum")},
-        "workers_lost": found["n_workers_lost"],
-        "cpu_pct": found["cpu_pct"],
-        **{name: _times(found[column], 1024) for name, column in _RATES.items()},
-        "loop_interval": _times(found["worker_loop_ms"], 1e-3),
-        "gpu_pct": found["gpu_pct"],
-        "gpu_memory": _times(found["gpu_memory_mib"], 1 << 20),
-        "scheduler": {
-            "cpu_pct": found["scheduler_cpu_pct"],
-            "memory": found["scheduler_memory_bytes"],
-            "loop_interval": _times(found["scheduler_loop_ms"], 1e-3),
-        },
-        "itself": {
-            "cpu_seconds": _times(found["self_cpu_us"], 1e-6),
-            "slowest_seconds": _times(found["self_slowest_us"], 1e-6),
-            "messages": found["self_messages"],
-            "bytes": found["self_bytes"],
-            "failed_tries": found["self_failed_tries"],
-            "detail": found["self_detail"],
-            "lost": found["lost"],
-        },
-        "phase": found["phase"],
-        "reason": found["reason"],
-    }
-
-
-def _worker_sample(found: Record) -> Record:
-    memory, managed = found["memory_mib"], found["managed_mib"]
-    return {
-        "time": found["at"],
-        "status": found["status"],
-        "threads": found["n_threads"],
-        "memory": memory << 20,
-        "managed": managed << 20,
-        "unmanaged": max(0, memory - managed) << 20,
-        "spilled": found["spilled_mib"] << 20,
-        "memory_limit": found["memory_limit_mib"] << 20,
-        **{name: found[name] for name in ("cpu_pct", "executing", "ready", "in_memory")},
-        **{name: _times(found[column], 1024) for name, column in _RATES.items()},
-        "loop_interval": _times(found["loop_interval_ms"], 1e-3),
-        "gpu_pct": found["gpu_pct"],
-        "gpu_memory": _times(found["gpu_memory_mib"], 1 << 20),
-    }
-
-
-def _times(value: int | None, unit: float) -> Any:
-    """None stays None: the message was older than the column."""
-    return None if value is None else value * unit

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from daskscope_lambdas.ports import ClusterRow
-from daskscope_lambdas.service.clocks import last_sign_at
+from daskscope_lambdas.service.clocks import last_sign_at, told_up_s
 
 Status = Literal["running", "stopped", "lost"]
 
@@ -38,6 +38,20 @@ def ended_at(row: ClusterRow, now: float) -> datetime | None:
     return datetime.fromtimestamp(row.made_at or row.last_received_at, UTC)
 
 
+def up_s(row: ClusterRow, now: float) -> float:
+    """Seconds from the scheduler's start to its last message, or to now while it runs.
+
+    Each part is measured by one clock: the first by the scheduler's, the silence since by the server's.
+    """
+    silent_s = max(0.0, now - row.last_received_at) if status(row, now) == "running" else 0.0
+    return told_up_s(row) + silent_s
+
+
+def name_of(row: ClusterRow) -> str:
+    """As lists and pages show it."""
+    return row.identity.get("name") or f"cluster {row.id}"
+
+
 def iso(moment: float | datetime | None) -> str | None:
     """ISO 8601 in UTC with milliseconds, of epoch seconds or a datetime."""
     if moment is None:
@@ -52,15 +66,15 @@ def scheduler_id(row: ClusterRow) -> str:
 
 
 def cluster(row: ClusterRow, now: float) -> dict[str, Any]:
-    """The record, JSON types only. What the cluster has not told yet is null, zero or empty; so is, of one that has
-    ended, what it was at its last message of processes and their memory."""
+    """The record without its cost, JSON types only. What the cluster has not told yet is null, zero or empty; so is, of
+    one that has ended, what it was at its last message of processes and their memory."""
     who, totals = row.identity, row.totals
     state = status(row, now)
     present = totals if state == "running" else {}
     return {
         "id": row.id,
         "scheduler_id": scheduler_id(row),
-        "name": who.get("name") or f"cluster {row.id}",
+        "name": name_of(row),
         "user": who.get("user"),
         "host": who.get("host"),
         "status": state,
@@ -68,6 +82,7 @@ def cluster(row: ClusterRow, now: float) -> dict[str, Any]:
         "stopped": None if state == "running" else iso(last_sign_at(row)),
         "reason": row.reason,
         "last_seen": iso(last_sign_at(row)),
+        "duration": up_s(row, now),
         "workers": present.get("n_workers", 0),
         "threads": present.get("n_threads", 0),
         "clients": present.get("n_clients", 0),

@@ -52,6 +52,11 @@ def dollars(amount: float) -> str:
     return f"${amount:.2g}" if amount >= 0.0001 else "<$0.0001"
 
 
+def money(amount: float, currency: str) -> str:
+    """`$3.21`; in another currency than US dollars `3.21 EUR`."""
+    return dollars(amount) if currency == "USD" else f"{dollars(amount).replace('$', '')} {currency}"
+
+
 def moment(value: datetime | str | float | None, seconds: bool = False) -> str:
     """`21 Nov 2026 08:00` in UTC, of ISO text or epoch seconds too."""
     if value is None:

@@ -49,7 +49,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     filters: dict[str, Any] = {
-        name: getattr(words, name) for name in ("duration", "size", "share", "dollars", "count", "moment")
+        name: getattr(words, name) for name in ("duration", "size", "share", "money", "count", "moment")
     }
     filters |= {"bar": charts.bar}
     found.filters.update(filters)

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service import records
-from daskscope_lambdas.service.answers import Depth, answers, up_s
-from daskscope_lambdas.service.cost import estimate
+from daskscope_lambdas.service.answers import Depth, answers
+from daskscope_lambdas.service.cost import Cost
 from daskscope_lambdas.service.depth import Everything
 from daskscope_lambdas.service.words import count, duration, size
 from daskscope_lambdas.web.charts import line
@@ -26,19 +26,22 @@ TABLE_ROWS = 60
 Rows = Sequence[Mapping[str, Any]]
 
 
-def listed(row: ClusterRow, now: float) -> dict[str, Any]:
-    """One line of the list of clusters."""
-    return {**records.cluster(row, now), "up": up_s(row, now), "cost": estimate(row)}
+def listed(row: ClusterRow, now: float, cost: Mapping[str, Any]) -> dict[str, Any]:
+    """One line of the list of clusters; `cost` as in its record."""
+    used_share = 1 - cost["idle"] / cost["dollars"] if cost["dollars"] else None
+    return {**records.cluster(row, now), "cost": cost, "used_share": used_share}
 
 
-def cluster(row: ClusterRow, now: float, found: Everything, offset: int, complete: Mapping[str, Any]) -> dict[str, Any]:
+def cluster(
+    row: ClusterRow, now: float, found: Everything, cost: Cost, offset: int, complete: Mapping[str, Any]
+) -> dict[str, Any]:
     """The page of a cluster. `found` has one more of computations, exceptions and events than are shown."""
     record = records.cluster(row, now)
     dashboard = record["dashboard"] or ""
     step = max(1, -(-len(found.samples) // TABLE_ROWS))
     return {
         "c": record,
-        "answers": answers(row, now, Depth(found.groups, found.kinds)),
+        "answers": answers(row, now, Depth(found.groups, found.kinds), cost),
         "lost": complete["lost"],
         "complete": complete["sentence"],
         "skipped_files": found.skipped,

@@ -1,13 +1,16 @@
 """The commands `daskscope ...`, the same as `dask scope ...`. Of third parties only click is imported until one runs.
 
-Exit codes: 0 done, 1 failure, 2 wrong use, 3 not logged in or not allowed, 4 not found, 5 server unreachable,
-130 interrupted. What was asked for goes to stdout, everything else to stderr.
+Exit codes: 0 done, 1 failure, 2 wrong use, 3 not logged in or not allowed, 4 not found, 5 server unreachable, 6 client
+and server of versions that do not go together; 10 to 12 say what `status` and `exceptions --exit-code` found; 130
+interrupted, 141 nobody reads on. What was asked for goes to stdout, everything else to stderr.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import os
+import sys
 from typing import Any
 
 import click
@@ -20,28 +23,42 @@ from daskscope.errors import (
     PermissionDenied,
     ServerUnreachable,
     SettingsError,
+    VersionMismatch,
 )
 
 COMMANDS = {
-    "close": "daskscope.cli.close:close",
-    "cluster": "daskscope.cli.cluster:cluster",
     "clusters": "daskscope.cli.lists:clusters",
+    "code": "daskscope.cli.team:code",
+    "compare": "daskscope.cli.compare:compare",
+    "completion": "daskscope.cli.completion:completion",
     "computations": "daskscope.cli.lists:computations",
     "config": "daskscope.cli.config:config",
-    "deaths": "daskscope.cli.inside:deaths",
+    "costs": "daskscope.cli.team:costs",
+    "deaths": "daskscope.cli.lists:deaths",
+    "doctor": "daskscope.cli.doctor:doctor",
     "events": "daskscope.cli.lists:events",
     "exceptions": "daskscope.cli.lists:exceptions",
+    "export": "daskscope.cli.export:export",
     "groups": "daskscope.cli.inside:groups",
+    "hardware": "daskscope.cli.team:hardware",
     "import": "daskscope.cli.importing:import_",
-    "logs": "daskscope.cli.inside:logs",
+    "logs": "daskscope.cli.logs:logs",
     "members": "daskscope.cli.inside:members",
-    "metrics": "daskscope.cli.inside:metrics",
+    "metrics": "daskscope.cli.team:metrics",
+    "prefixes": "daskscope.cli.team:prefixes",
     "preview": "daskscope.cli.preview:preview",
-    "profile": "daskscope.cli.inside:profile",
+    "prices": "daskscope.cli.team:prices",
+    "profile": "daskscope.cli.profile:profile",
     "samples": "daskscope.cli.inside:samples",
+    "show": "daskscope.cli.show:show",
     "spans": "daskscope.cli.inside:spans",
+    "sql": "daskscope.cli.sql:sql",
+    "status": "daskscope.cli.status:status",
+    "stop": "daskscope.cli.stop:stop",
     "tasks": "daskscope.cli.inside:tasks",
+    "token": "daskscope.cli.token:token",
     "version": "daskscope.cli.version:version",
+    "whoami": "daskscope.cli.version:whoami",
     "workers": "daskscope.cli.inside:workers",
 }
 """The commands of the base install, loaded when they are asked for."""
@@ -56,8 +73,11 @@ EXIT_CODES: dict[type[DaskscopeError], int] = {
     PermissionDenied: 3,
     NotFound: 4,
     ServerUnreachable: 5,
+    VersionMismatch: 6,
 }
 """Error to exit code; any other is 1."""
+INTERRUPTED, UNREAD = 130, 141
+"""As shells have them for what ended by SIGINT and SIGPIPE."""
 
 
 class LazyGroup(click.Group):
@@ -81,7 +101,11 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            ctx.exit(130)
+            ctx.exit(INTERRUPTED)
+        except BrokenPipeError:
+            # What is still in the buffer would fail once more when Python ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(UNREAD)
         except DaskscopeError as error:
             raise Failure(error) from error
         except ModuleNotFoundError as error:
@@ -123,8 +147,11 @@ def _how_to_install(command: str, error: ModuleNotFoundError) -> str:
 @click.group(
     cls=LazyGroup, name="scope", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88}
 )
-def scope() -> None:
+@click.pass_context
+def scope(ctx: click.Context) -> None:
     """Every Dask cluster your team ever ran: did it finish, what failed, what took the time."""
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
 
 
 def main() -> None:

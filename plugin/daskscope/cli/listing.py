@@ -1,64 +1,83 @@
-"""What the commands that list something share: their options, and how records are printed."""
+"""What the commands that list something share: their options, and where their records go."""
 
 from __future__ import annotations
 
 import functools
-import json
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
-import dask.config
 
-from daskscope import client
-from daskscope.errors import NotFound
-from daskscope.records import CELL, Records
+from daskscope.cli.asking import asking, hint, named
+from daskscope.cli.formats import FORMATS, TABLE, chosen, write
+from daskscope.cli.table import table
+from daskscope.records import Records
 
 Show = Callable[[Records], str]
+NOTHING = "No records."
+_EXIT_CODE = "daskscope.exit_code"
 
 
-def table(records: Records) -> str:
-    """Cells are cut for people only: what a program reads is whole."""
-    return records.text(cell=CELL if sys.stdout.isatty() else None)
+def ends_with(code: int) -> None:
+    """What this command exits with, once its records are written."""
+    click.get_current_context().meta[_EXIT_CODE] = code
 
 
-def listing(command: Callable[..., Records], show: Show = table) -> click.Command:
-    """A command that prints the Records of a function, with the options that every list has."""
+def formatted(*forms: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--format, --json and --no-color; the command gets `form`, one of these, of which the first is the default."""
 
-    @functools.wraps(command)
-    def run(*, as_json: bool, server: str | None, **options: Any) -> None:
-        with dask.config.set({"daskscope.server": server} if server else {}):
-            _print(command(**options), as_json, show)
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @click.option("--format", "form", type=click.Choice(forms), help=f"How it is written.  [default: {forms[0]}]")
+        @click.option("--json", "as_json", is_flag=True, help="Short for --format json: one document.")
+        @click.option("--no-color", "is_plain", is_flag=True, help="No colours on a terminal; so does NO_COLOR=1.")
+        @functools.wraps(command)
+        def run(*arguments: Any, form: str | None, as_json: bool, is_plain: bool, **options: Any) -> Any:
+            if as_json and form not in (None, "json"):
+                raise click.UsageError(f"--json and --format {form}: say one.")
+            if is_plain:
+                click.get_current_context().color = False
+            return command(*arguments, form="json" if as_json else form or forms[0], **options)
 
+        return run
+
+    return decorate
+
+
+def shaped(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options for what of a list is written, and how: `form`, `columns` and `limit`."""
     decorators = (
-        click.command(),
-        click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table."),
-        click.option("--account", "--workspace", "account", help="Whose clusters; else the token's own account."),
-        click.option("--server", metavar="URL", help="Which server; else the setting, or the one on this machine."),
+        formatted(*FORMATS),
+        click.option("--columns", metavar="NAME,...", help="Only these keys of the records, in this order."),
         click.option("--limit", type=click.IntRange(min=1), help="At most so many from the start of the list."),
     )
-    made: Any = functools.reduce(lambda inner, decorate: decorate(inner), reversed(decorators), run)
-    return made
+    return functools.reduce(lambda inner, decorate: decorate(inner), reversed(decorators), command)
 
 
-cluster_argument = click.argument("cluster", metavar="CLUSTER")
+def listing(command: Callable[..., Records], show: Show = table, nothing: str = NOTHING) -> click.Command:
+    """A command that writes the Records of `command(session, ...)`, with the options that every list has.
+
+    `show` is how a table of them looks, and `nothing` what is said on a terminal where there are none.
+    """
+
+    @functools.wraps(command)
+    def run(session: Any, *, form: str, columns: str | None, **options: Any) -> None:
+        put(command(session, **options), form, columns, show, nothing)
+        ctx = click.get_current_context()
+        if code := ctx.meta.get(_EXIT_CODE):
+            ctx.exit(code)
+
+    return click.command()(shaped(asking(run)))
 
 
-def number_of(cluster: str, account: str | None) -> str:
-    """What names the cluster: as given, or of the one that started last."""
-    if cluster != "latest":
-        return cluster
-    found = client.list_clusters(account, since=None, limit=1)
-    if not found:
-        raise NotFound("No cluster yet: `daskscope.register()` on a client makes the first.")
-    return str(found[0]["id"])
-
-
-def _print(records: Records, as_json: bool, show: Show) -> None:
-    if as_json:
-        click.echo(json.dumps(records, indent=2))
+def put(found: Records, form: str, columns: str | None, show: Show, nothing: str) -> None:
+    """Records to stdout, and what is to be said of them to stderr."""
+    records = chosen(found, named(columns))
+    if form != TABLE:
+        write(records, form)
     elif records:
-        click.echo(show(records))
+        click.echo((show if columns is None else table)(records))
     else:
-        click.echo("No records.", err=True)
+        hint(nothing)
+    total: object = found.total
+    if isinstance(total, int) and total > len(found):
+        hint(f"{len(found):,} of {total:,}: --limit takes more.")

@@ -1,4 +1,4 @@
--- reads: samples, samples_before, clusters, clusters_before
+-- reads: samples, samples_before, clusters, clusters_before, fine_metrics, fine_metrics_before
 -- The roll-up of one day: each cluster heard of, and what the day added to its running totals.
 WITH identities AS (
     SELECT cluster, arg_max(name, (boot, seq)) AS name, arg_max("user", (boot, seq)) AS "user"
@@ -36,6 +36,22 @@ spent AS (
     FROM actions
     GROUP BY cluster
 ),
+-- Worker time in tasks that failed or were cancelled as they ran, of clusters whose Dask tells it at all.
+told AS (SELECT * FROM fine_metrics WHERE context = 'execute' AND unit = 'seconds'),
+told_before AS (SELECT * FROM fine_metrics_before WHERE context = 'execute' AND unit = 'seconds'),
+grown AS (
+    SELECT t.cluster, greatest(finite(t.value) - coalesce(finite(b.value), 0), 0) AS s
+    FROM told t
+    LEFT JOIN told_before b ON b.cluster = t.cluster AND b.boot = t.boot AND b.prefix IS NOT DISTINCT FROM t.prefix
+        AND b.span IS NOT DISTINCT FROM t.span AND b.activity = t.activity
+    WHERE t.activity IN ('failed', 'cancelled') AND (b.seq IS NULL OR t.seq > b.seq)
+),
+failed AS (
+    SELECT cluster, least(coalesce(sum(s), 0) * 1e6, 9e18)::BIGINT AS failed_us
+    FROM (SELECT cluster FROM told UNION SELECT cluster FROM told_before)
+    LEFT JOIN grown USING (cluster)
+    GROUP BY cluster
+),
 offered AS (SELECT cluster, capped(sum(thread_us)) AS thread_us FROM boots GROUP BY cluster),
 seen AS (
     SELECT
@@ -60,9 +76,11 @@ SELECT
     seen.peak_workers,
     seen.peak_memory_bytes,
     offered.thread_us,
-    coalesce(spent.action_us, MAP {}::MAP(VARCHAR, BIGINT)) AS action_us
+    coalesce(spent.action_us, MAP {}::MAP(VARCHAR, BIGINT)) AS action_us,
+    failed.failed_us
 FROM seen
 JOIN offered USING (cluster)
 LEFT JOIN identities USING (cluster)
 LEFT JOIN spent USING (cluster)
+LEFT JOIN failed USING (cluster)
 ORDER BY seen.cluster

@@ -5,7 +5,7 @@ WITH users AS (
     FROM (FROM clusters UNION ALL BY NAME FROM clusters_before)
     GROUP BY cluster
 ),
-fresh AS (SELECT e.* FROM exceptions e ANTI JOIN exceptions_before USING (cluster, boot, no))
+fresh AS (SELECT e.* REPLACE (coalesce(origin, 'user') AS origin) FROM exceptions e ANTI JOIN exceptions_before USING (cluster, boot, no))
 SELECT
     $account AS account,
     $day::DATE AS day,
@@ -14,8 +14,13 @@ SELECT
     text,
     prefix,
     count(DISTINCT cluster) AS n_clusters,
-    capped(sum(count)) AS count
+    capped(sum(count)) AS count,
+    origin,
+    min(first_at) AS first_at,
+    max(last_at) AS last_at,
+    list(DISTINCT cluster_id ORDER BY cluster_id) AS cluster_ids,
+    arg_max(cluster, (last_at, cluster)) AS newest
 FROM fresh
 LEFT JOIN users USING (cluster)
-GROUP BY "user", type, text, prefix
-ORDER BY "user", type, text, prefix
+GROUP BY "user", type, text, prefix, origin
+ORDER BY "user", type, text, prefix, origin

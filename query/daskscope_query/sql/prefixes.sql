@@ -1,5 +1,6 @@
 -- reads: prefixes_daily
--- A team's task prefixes by worker time; `user` narrows them. `n_clusters` counts a cluster on each of its days.
+-- A team's task prefixes, greatest first by `sort`: time (of workers), bytes (of results) or count (of tasks); `user`
+-- narrows them. `n_clusters` counts a cluster on each of its days.
 WITH mine AS (SELECT * FROM prefixes_daily WHERE $user::VARCHAR IS NULL OR "user" = $user),
 actions AS (
     SELECT prefix, e.key AS action, capped(sum(e.value)) AS us
@@ -23,5 +24,5 @@ made AS (
 SELECT made.*, coalesce(spent.action_us, MAP {}::MAP(VARCHAR, BIGINT)) AS action_us, coalesce(spent.us, 0) AS us
 FROM made
 LEFT JOIN spent USING (prefix)
-ORDER BY us DESC, prefix
+ORDER BY CASE $sort WHEN 'bytes' THEN nbytes WHEN 'count' THEN n_tasks ELSE us END DESC, prefix
 LIMIT $limit OFFSET $offset

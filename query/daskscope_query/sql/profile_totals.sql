@@ -1,14 +1,17 @@
--- reads: profiles
--- How much one cluster's profile holds, and how much of rare stacks was left out of it (stacks without frames);
--- `since` and `until` as in the profile.
+-- reads: profiles, catalog
+-- How much a profile holds, and how much of rare stacks was left out of it (stacks without frames, of all prefixes
+-- together); narrowed as the profile.
 WITH mine AS (
     SELECT
         len(stack) = 0 AS is_cut,
-        len(stack) > 0 AND ($prefix::VARCHAR IS NULL OR prefix = $prefix) AS is_wanted,
+        len(stack) > 0
+            AND ($prefixes::VARCHAR[] IS NULL OR list_contains($prefixes::VARCHAR[], prefix)) AS is_wanted,
         count,
         capped(count::HUGEINT * sample_us) AS us
     FROM profiles
-    WHERE cluster = $cluster
+    WHERE ($cluster::VARCHAR IS NULL OR cluster = $cluster)
+      AND ($user::VARCHAR IS NULL OR cluster IN (SELECT cluster FROM catalog WHERE "user" = $user))
+      AND ($boot::VARCHAR IS NULL OR boot = $boot)
       AND ($since::TIMESTAMPTZ IS NULL OR to_at > $since)
       AND ($until::TIMESTAMPTZ IS NULL OR from_at < $until)
 )

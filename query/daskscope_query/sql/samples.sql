@@ -1,6 +1,13 @@
 -- reads: samples
--- One cluster's totals over time in at most 600 points: the newest sample of each, but the greatest memory and queues.
-WITH mine AS (SELECT * FROM samples WHERE cluster = $cluster),
+-- One cluster's totals over time in at most `points` points: the newest sample of each, but the greatest memory and
+-- queues. `since` and `until` narrow them. A worker's line (worker_samples) is of another table and other figures.
+WITH mine AS (
+    SELECT *
+    FROM samples
+    WHERE cluster = $cluster
+      AND ($since::TIMESTAMPTZ IS NULL OR "at" >= $since)
+      AND ($until::TIMESTAMPTZ IS NULL OR "at" <= $until)
+),
 span AS (SELECT epoch_ms(min("at")) AS low_ms, epoch_ms(max("at")) - epoch_ms(min("at")) + 1 AS length_ms FROM mine),
 placed AS (
     SELECT
@@ -13,9 +20,9 @@ placed AS (
             max(queued) OVER point AS queued,
             max(no_worker) OVER point AS no_worker
         ),
-        (epoch_ms("at") - low_ms) * 600 // length_ms AS point_no
+        (epoch_ms("at") - low_ms) * coalesce($points::INTEGER, 600) // length_ms AS point_no
     FROM mine, span
-    WINDOW point AS (PARTITION BY (epoch_ms("at") - low_ms) * 600 // length_ms)
+    WINDOW point AS (PARTITION BY (epoch_ms("at") - low_ms) * coalesce($points::INTEGER, 600) // length_ms)
 )
 SELECT * EXCLUDE (point_no)
 FROM placed

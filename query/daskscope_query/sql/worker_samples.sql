@@ -1,6 +1,14 @@
 -- reads: workers
--- One worker over time in at most 600 points: the newest values of each, but the greatest memory.
-WITH mine AS (SELECT * FROM workers WHERE cluster = $cluster AND address = $worker),
+-- One worker over time in at most `points` points: the newest values of each, but the greatest memory. `since` and
+-- `until` narrow them.
+WITH mine AS (
+    SELECT *
+    FROM workers
+    WHERE cluster = $cluster
+      AND address = $worker
+      AND ($since::TIMESTAMPTZ IS NULL OR "at" >= $since)
+      AND ($until::TIMESTAMPTZ IS NULL OR "at" <= $until)
+),
 span AS (SELECT epoch_ms(min("at")) AS low_ms, epoch_ms(max("at")) - epoch_ms(min("at")) + 1 AS length_ms FROM mine),
 placed AS (
     SELECT
@@ -9,9 +17,9 @@ placed AS (
             max(managed_mib) OVER point AS managed_mib,
             max(spilled_mib) OVER point AS spilled_mib
         ),
-        (epoch_ms("at") - low_ms) * 600 // length_ms AS point_no
+        (epoch_ms("at") - low_ms) * coalesce($points::INTEGER, 600) // length_ms AS point_no
     FROM mine, span
-    WINDOW point AS (PARTITION BY (epoch_ms("at") - low_ms) * 600 // length_ms)
+    WINDOW point AS (PARTITION BY (epoch_ms("at") - low_ms) * coalesce($points::INTEGER, 600) // length_ms)
 )
 SELECT * EXCLUDE (point_no)
 FROM placed

@@ -14,13 +14,15 @@ MACHINE = pa.struct(
         ("lifecycle", pa.string()),
         ("cores", pa.int32()),
         ("memory_bytes", pa.int64()),
+        ("n_machines", pa.int32()),
         ("machine_us", pa.int64()),
         ("thread_us", pa.int64()),
+        ("gib_hours", pa.float64()),
         ("dollars", pa.float64()),
     ]
 )
-"""Machines of one kind: how long all of them were there together, their workers' threads x time, and what that cost.
-What nobody told is null."""
+"""Machines of one kind: how long all of them were there together, their workers' threads x time and memory limits x
+time, and what that cost. What nobody told is null."""
 
 CATALOG = Table(
     "catalog", "Every cluster of an account, for lists: as the registry knew it, and what it cost until then.",
@@ -38,6 +40,7 @@ CATALOG = Table(
         Column("started_at", MOMENT, "", "Start of the scheduler."),
         Column("first_received_at", MOMENT, "", "When the server had its first message."),
         Column("last_received_at", MOMENT, "", "When it had the last one."),
+        Column("seen_at", MOMENT, "", "Its last sign of life, as the server's clock has it."),
         Column("next_s", pa.float64(), "s", "Until the message after that."),
         Column("phase", NAME, "", "running or closed."),
         Column("up_s", pa.float64(), "s", "From the start to the last message."),
@@ -49,9 +52,11 @@ CATALOG = Table(
         Column("action_us", ACTIONS, "us", "Worker time by action."),
         Column("failed_us", COUNT, "us", "Worker time in tasks that failed; null where Dask does not tell."),
         Column("machines", pa.list_(MACHINE), "", "The machines of its workers, by kind."),
+        Column("usage_at", MOMENT, "", "When the lake was asked for these two; null if it was not yet."),
         Column("dollars", pa.float64(), "USD", "What it cost; null if no worker was seen."),
         Column("idle_dollars", pa.float64(), "USD", "Of it, for thread time in which no task ran."),
         Column("failed_dollars", pa.float64(), "USD", "Of it, for tasks that failed; null where Dask does not tell."),
+        Column("currency", NAME, "", "Of the three: USD unless the prices say another."),
         Column("quality", NAME, "", "measured, estimated or unknown: how the cost was found."),
         Column("basis", NAME, "", "What it was found from."),
         Column("prices", NAME, "", "Which price table that was: its digest."),

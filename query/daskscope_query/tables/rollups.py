@@ -21,7 +21,8 @@ PREFIXES_DAILY = Table(
 )  # fmt: skip
 
 EXCEPTIONS_DAILY = Table(
-    "exceptions_daily", "Exceptions of a day, by user and kind.", ("account", "day", "user", "type", "text", "prefix"),
+    "exceptions_daily", "Exceptions of a day, by user and kind.",
+    ("account", "day", "user", "type", "text", "prefix", "origin"),
     (
         Column("account", NAME, "", "Whose."),
         Column("day", pa.date32(), "", "Arrival day."),
@@ -31,6 +32,11 @@ EXCEPTIONS_DAILY = Table(
         Column("prefix", NAME, "", "Task prefix."),
         Column("n_clusters", COUNT, "count", "Clusters it happened on."),
         Column("count", COUNT, "count", "Failed tasks."),
+        Column("origin", NAME, "", "As in `exceptions`; null, as is all that follows, in old files."),
+        Column("first_at", MOMENT, "", "First failure."),
+        Column("last_at", MOMENT, "", "Last failure."),
+        Column("cluster_ids", pa.list_(pa.int64()), "", "Numbers of the clusters it happened on."),
+        Column("newest", NAME, "", "UUID of the cluster of the last failure."),
     ),
 )  # fmt: skip
 
@@ -49,5 +55,6 @@ CLUSTERS_DAILY = Table(
         Column("peak_memory_bytes", COUNT, "bytes", "Most memory at a time."),
         Column("thread_us", COUNT, "us", "Threads x time offered that the day added."),
         Column("action_us", ACTIONS, "us", "Worker time by action that the day added."),
+        Column("failed_us", COUNT, "us", "Of it, of failed or cancelled tasks; null where not told, and in old files."),
     ),
 )  # fmt: skip

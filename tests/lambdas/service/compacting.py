@@ -65,10 +65,10 @@ def everything(rig: LakeRig) -> dict[tuple[str, str], Any]:
         for query in ("computations", "groups", "events", "workers", "samples"):
             cluster = CLUSTER if account == "acme" else OTHER
             found[account, query] = rig.records(query, account=account, last=TOMORROW, cluster=cluster)
-        for query in ("exceptions", "prefixes", "exceptions_by_kind"):
+        for query in ("exceptions", "prefixes", "families"):
             found[account, query] = rig.records(query, account=account, last=TOMORROW)
     assert found["acme", "groups"]
-    assert found["globex", "exceptions_by_kind"][0]["count"] == 12
+    assert found["globex", "families"][0]["count"] == 12
     return found
 
 

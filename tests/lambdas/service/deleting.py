@@ -34,7 +34,7 @@ OWNERS = {MINE: "acme", DOOMED: "acme", THEIRS: "globex"}
 SECRETS = {MINE: "minewords", DOOMED: "doomedwords", THEIRS: "theirswords"}
 """Stands in all that a cluster tells."""
 SHARED = "def shared(): pass"
-QUERIES = ("exceptions", "prefixes", "exceptions_by_kind")
+QUERIES = ("exceptions", "prefixes", "families")
 
 
 class House:

@@ -5,8 +5,11 @@ import pytest
 
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service import words
-from daskscope_lambdas.service.answers import Depth, answers, up_s
-from daskscope_lambdas.service.cost import PRICE_PER_THREAD_HOUR, estimate
+from daskscope_lambdas.service.answers import Depth, answers
+from daskscope_lambdas.service.cost import Cost, priced
+from daskscope_lambdas.service.price_file import packaged
+from daskscope_lambdas.service.records import up_s
+from daskscope_lambdas.service.usage import Usage
 
 START = 1_000_000.0
 GIB = 1 << 30
@@ -20,8 +23,13 @@ def row(at_s: float = 600.0, **totals: Any) -> ClusterRow:
     )  # fmt: skip
 
 
+def cost_of(found: ClusterRow) -> Cost:
+    """By its threads alone."""
+    return priced(found, None, packaged())
+
+
 def say(which: str, found: ClusterRow, later_s: float = 0.0, depth: Depth | None = None) -> tuple[str, str]:
-    answer = answers(found, found.last_received_at + later_s, depth or Depth())[which]
+    answer = answers(found, found.last_received_at + later_s, depth or Depth(), cost_of(found))[which]
     return answer["verdict"], answer["sentence"]
 
 
@@ -82,19 +90,18 @@ def test_exceptions_are_counted_by_kind():
     assert say("exceptions", row(n_tasks_erred=1))[1] == "1 task failed; no text of an exception has arrived."
 
 
-def test_cost_says_what_it_is_based_on():
+def test_cost_says_what_it_is_based_on_and_what_came_to_nothing():
     found = row(thread_us=100 * 3_600_000_000, action_us={"compute": 25 * 3_600_000_000})
-    cost = estimate(found)
-    assert (cost.thread_hours, cost.used_share) == (100, 0.25)
-    assert cost.dollars == pytest.approx(100 * PRICE_PER_THREAD_HOUR)
-    assert cost.idle_dollars == pytest.approx(75 * PRICE_PER_THREAD_HOUR)
-    verdict, sentence = say("cost", found)
-    assert verdict == "estimated"
-    assert sentence == (
-        "$4.80 estimated: what 100 thread-hours would cost on m6i on demand in us-east-1, $0.048 per thread-hour, "
-        "November 2026. Tasks computed in 25 % of that time; the rest is $3.60."
+    assert say("cost", found) == (
+        "estimated",
+        "$4.80, estimated: 100 thread-hours at $0.033 and 400 GiB-hours at $0.00375: kinds of machine unknown. "
+        "$3.60 of it for thread time in which no task ran.",
     )
-    assert say("cost", row())[0] == "unknown"
+    failed = priced(found, Usage(failed_us=10 * 3_600_000_000), packaged())
+    answer = answers(found, START, Depth(), failed)["cost"]
+    assert answer["sentence"].endswith("$3.12 of it for thread time in which no task ran, $0.48 for tasks that failed.")
+    assert (answer["thread_hours"], answer["machine_hours"], answer["used_share"]) == (100, None, 0.35)
+    assert say("cost", row()) == ("unknown", "No worker has been seen, so nothing is known of the cost.")
 
 
 def test_time_by_action_and_by_task():
@@ -153,7 +160,7 @@ def test_a_close_that_was_asked_for_is_told():
     assert say("running", later)[1].endswith(
         "Asked to close 15 min 1 s ago by ann (idle), to no effect; it is not asked any more."
     )
-    figures = answers(asked, START + 605, Depth())["running"]
+    figures = answers(asked, START + 605, Depth(), cost_of(asked))["running"]
     assert figures["close_asked"] == {"at": "1970-01-12T13:56:44.000Z", "by": "ann", "reason": "idle"}
     closed = dataclasses.replace(asked, phase="closed", reason="close-requested")
     assert say("running", closed)[1] == (

@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -8,7 +7,6 @@ import pytest
 from daskscope import wire
 from daskscope.testing import (
     CLUSTER,
-    INTERVAL_MS,
     START_MS,
     boot_at,
     death,
@@ -19,16 +17,14 @@ from daskscope.testing import (
     logs,
     member,
     metrics,
-    profile,
     span,
     tasks,
-    workers,
 )
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.found import Asker, Found
-from daskscope_lambdas.service.observed import Observed
+from daskscope_lambdas.service.observed import Lines, Observed
 from daskscope_lambdas.testing import FakeClock
-from tests.query.lake_rig import DAY_S, START, LakeRig, envelope
+from tests.query.lake_rig import DAY_S, OTHER, START, LakeRig, catalog, envelope
 
 BOOT = boot_at(START_MS)
 A, B = "tcp://127.0.0.1:40001", "tcp://127.0.0.1:40002"
@@ -126,7 +122,17 @@ LINES = logs(
         ({"level": 30}, [4, 3, 2, 1]),
         ({"level": 40}, [2]),
         ({"role": "nanny"}, [3]),
-        ({"worker": A}, [3, 1, 0]),
+        ({"workers": [A]}, [3, 1, 0]),
+        ({"workers": ["127.0.0.1:40001", "nobody"]}, [3, 1, 0]),
+        ({"workers": ["127.0.0.1"]}, [3, 2, 1, 0]),
+        ({"workers": ["127.0.0.1"], "scheduler": True}, [4, 3, 2, 1, 0]),
+        ({"workers": ["gpu-7"]}, [2]),
+        ({"workers": ["node-b.cluster"]}, [2]),
+        ({"workers": ["127.0.0"]}, []),
+        ({"workers": [A], "role": "nanny"}, [3]),
+        ({"scheduler": False}, [3, 2, 1, 0]),
+        ({"ascending": True}, [0, 1, 2, 3, 4]),
+        ({"user": "nobody"}, [4, 3, 2, 1, 0]),
         ({"text": "USED 95"}, [4, 1]),
         ({"text": "95%"}, [1]),
         ({"text": "_memory_"}, [1]),
@@ -139,24 +145,25 @@ LINES = logs(
 )
 def test_log_lines_by_what_they_are(rig: LakeRig, observed: Observed, wanted: dict[str, Any], expected: list[int]
                                     ) -> None:  # fmt: skip
-    rig.write(envelope(logs=LINES))
-    found = observed.logs(ROW, 10, 0, **wanted)
+    rig.write(envelope(logs=LINES, members=[member(), member(no=1, id=B, name="gpu-7", host="node-b.cluster")]))
+    found = observed.logs(ROW, 10, 0, Lines(**wanted))
     assert [int((row["time"] - at(0)).total_seconds()) for row in found.rows] == expected
 
 
 def test_every_line_is_on_some_page_and_none_is_cut(rig: LakeRig, observed: Observed) -> None:
     many = logs(*({"no": no, "at_ms": START_MS + no // 7, "text": f"{no} " + "x" * 3_000} for no in range(500)))
     rig.write(envelope(logs=many))
-    told = [line for offset in range(0, 500, 60) for line in observed.logs(ROW, 60, offset).rows]
+    told = [line for offset in range(0, 500, 60) for line in observed.logs(ROW, 60, offset, Lines()).rows]
     assert [int(line["text"].split()[0]) for line in told] == list(range(499, -1, -1))
     assert {len(line["text"].split()[1]) for line in told} == {3_000}
-    line = observed.logs(ROW, 1, 0).rows[0]
-    assert set(line) == {"time", "level", "logger", "role", "worker", "text", "dropped"}
+    line = observed.logs(ROW, 1, 0, Lines()).rows[0]
+    assert set(line) == {"id", "cluster_id", "time", "level", "logger", "role", "worker", "text", "dropped"}
+    assert (line["id"], line["cluster_id"]) == (f"{BOOT}-499", 1)
 
 
 def test_levels_are_words_where_there_is_one(rig: LakeRig, observed: Observed) -> None:
     rig.write(envelope(logs=LINES))
-    assert column(observed.logs(ROW, 10, 0), "level") == ["warning", "35", "error", "warning", "info"]
+    assert column(observed.logs(ROW, 10, 0, Lines()), "level") == ["warning", "35", "error", "warning", "info"]
 
 
 def test_a_span_has_the_sums_of_its_own_groups(rig: LakeRig, observed: Observed) -> None:
@@ -226,94 +233,39 @@ def test_tasks_of_all_groups_and_of_one(rig: LakeRig, observed: Observed) -> Non
     assert column(observed.tasks(ROW, 2, 1), "id") == [f"{BOOT}-1", f"{BOOT}-2"]
 
 
-def test_a_profile_is_summed_over_workers_and_time(rig: LakeRig, observed: Observed) -> None:
+def test_lines_and_metrics_of_all_clusters(rig: LakeRig, observed: Observed) -> None:
     rig.write(
-        envelope(profiles=[profile(cut=4), profile(prefix=["sum", "read"], count=[1, 100], sample_us=20_000)]),
-        envelope(seq=1, profiles=[profile(count=[1, 1])]),
-    )
-    found = observed.profile(ROW, 10, 0, None, False).rows
-    assert [(row["stack"][-1], row["count"], row["seconds"], row["prefix"]) for row in found] == [
-        ("sum (job.py:9)", 111, 2.11, None), ("load (job.py:7)", 32, 0.33, None),
-    ]  # fmt: skip
-    apart = observed.profile(ROW, 10, 0, None, True).rows
-    assert [(row["prefix"], row["count"]) for row in apart] == [("read", 100), ("sum", 32), ("sum", 11)]
-    assert [row["count"] for row in observed.profile(ROW, 10, 0, "sum", False).rows] == [32, 11]
-    assert [row["count"] for row in observed.profile(ROW, 1, 1, None, False).rows] == [32]
-    assert observed.profile(ROW, 10, 0, None, False).more == {
-        "total": {"count": 143, "seconds": 2.44}, "cut": {"count": 4, "seconds": 0.04},
-    }  # fmt: skip
-    assert observed.profile(ROW, 10, 0, "read", False).more["total"] == {"count": 100, "seconds": 2.0}
-
-
-@pytest.mark.parametrize(
-    ("since", "until", "counts"),
-    [
-        (None, at(60_000), [30, 10]), (at(60_000), None, [3, 1]), (at(59_999), at(60_001), [33, 11]),
-        (at(120_000), None, []), (None, at(0), []),
-    ],
-)  # fmt: skip
-def test_a_profile_of_some_intervals(rig: LakeRig, observed: Observed, since: datetime | None, until: datetime | None,
-                                     counts: list[int]) -> None:  # fmt: skip
-    later = profile(from_ms=START_MS + 60_000, to_ms=START_MS + 120_000, count=[3, 1], cut=5)
-    rig.write(envelope(profiles=[profile()]), envelope(seq=1, profiles=[later]))
-    assert column(observed.profile(ROW, 10, 0, None, False, since, until), "count") == counts
-    totals = observed.profile(ROW, 10, 0, None, False, since, until).more
-    assert (totals["total"]["count"], totals["cut"]["count"]) == (sum(counts), 5 if 3 in counts or 33 in counts else 0)
-
-
-def test_samples_in_the_units_of_the_api(rig: LakeRig, observed: Observed) -> None:
-    totals = wire.Totals(
-        n_workers=2, memory_bytes=10, managed_bytes=4, no_worker=3, action_us={"compute": 5}, desired_workers=7,
-        adaptive_maximum=9, idle_since_ms=START_MS - 500, n_workers_lost=1, scheduler_cpu_pct=12,
-        scheduler_memory_bytes=300, scheduler_loop_ms=25,
+        envelope(logs=LINES, metrics=metrics({"span": "a", "value": 1.0})),
+        envelope(
+            cluster=OTHER, cluster_id=2, members=[member(name="gpu-7")], metrics=metrics({"value": 2.0}),
+            logs=logs({"no": 0, "at_ms": START_MS + 1_500, "text": "theirs"}),
+        ),
     )  # fmt: skip
-    posted = workers([A, B], net_read_kib_s=[1, 2], loop_interval_ms=[20, 40], gpu_pct=[5, 6], gpu_memory_mib=[1, 1])
-    itself = wire.Itself(cpu_us=2_000_000, slowest_us=300, n_bytes=9, n_failed_tries=4, detail=2)
-    rig.write(envelope(totals=totals, workers=posted, itself=itself, lost={"buffer": 2}))
-    (sample,) = observed.samples(ROW).rows
-    assert (sample["time"], sample["workers"], sample["memory"], sample["unmanaged"]) == (at(0), 2, 10, 6)
-    assert (sample["tasks"]["no-worker"], sample["seconds"]) == (3, {"compute": 5e-6})
-    assert (sample["cpu_pct"], sample["net_read"], sample["loop_interval"]) == (300, 3 * 1024, 0.04)
-    assert (sample["gpu_pct"], sample["gpu_memory"], sample["desired_workers"]) == (11, 2 << 20, 7)
-    assert (sample["adaptive_minimum"], sample["adaptive_maximum"], sample["workers_lost"]) == (None, 9, 1)
-    assert sample["scheduler"] == {"cpu_pct": 12, "memory": 300, "loop_interval": 0.025}
-    assert sample["itself"] == {"cpu_seconds": 2.0, "slowest_seconds": 0.0003, "messages": 0, "bytes": 9,
-                                "failed_tries": 4, "detail": 2, "lost": {"buffer": 2}}  # fmt: skip
-    assert sample["idle_since"] == at(-500)
-    json.dumps(sample, default=datetime.isoformat)
+    listed = catalog({CLUSTER: "ada", OTHER: "bob"})
 
+    def told(**wanted: Any) -> list[tuple[int, int]]:
+        found = observed.account_logs("acme", listed, 10, 0, Lines(**wanted))
+        return [(row["cluster_id"], int(row["id"].rpartition("-")[2])) for row in found.rows]
 
-def test_a_worker_over_time(rig: LakeRig, observed: Observed) -> None:
-    posted = [
-        workers(
-            [A, B],
-            memory_mib=[n, 7],
-            managed_mib=[2, 0],
-            in_memory=[n, 0],
-            net_read_kib_s=[3, 0],
-            loop_interval_ms=[25, 20],
-            status=["paused" if n else "running", "running"],
-        )
-        for n in range(1_200)
-    ]
-    rig.write(*(envelope(seq=n, workers=each) for n, each in enumerate(posted[:3])))
-    found = observed.worker_samples(ROW, A).rows
-    assert [(row["time"], row["memory"], row["in_memory"]) for row in found] == [
-        (at(n * INTERVAL_MS), n << 20, n) for n in range(3)
-    ]  # fmt: skip
-    newest = found[2]
-    assert (newest["status"], newest["managed"], newest["unmanaged"]) == ("paused", 2 << 20, 0)
-    assert (newest["net_read"], newest["loop_interval"], newest["gpu_memory"]) == (3 * 1024, 0.025, None)
-    rig.write(*(envelope(seq=n + 3, workers=each) for n, each in enumerate(posted[3:])))
-    found = observed.worker_samples(ROW, A).rows
-    assert 300 < len(found) <= 600
-    assert found[-1]["memory"] == 1_199 << 20
-    assert column(observed.worker_samples(ROW, "tcp://x"), "time") == []
+    assert told() == [(1, 4), (1, 3), (1, 2), (2, 0), (1, 1), (1, 0)]
+    assert told(user="bob") == [(2, 0)]
+    # A name is of a worker of its cluster: the same address is another one elsewhere.
+    assert told(workers=["gpu-7"]) == [(2, 0)]
+    assert told(since=at(1_500), until=at(2_000)) == [(1, 2), (2, 0)]
+    assert observed.account_logs("globex", listed, 10, 0, Lines()).rows == []
+
+    def summed(**wanted: Any) -> list[tuple[float, int]]:
+        return [(row["value"], row["n_clusters"]) for row in
+                observed.account_metrics("acme", listed, 10, 0, **wanted).rows]  # fmt: skip
+
+    assert summed() == [(3.0, 2)]
+    assert summed(user="bob") == [(2.0, 1)]
+    assert summed(since=at(1), prefix="sum") == summed(prefix="read") == []
 
 
 def test_what_was_sent_again_on_another_day_counts_once(rig: LakeRig, observed: Observed) -> None:
     posted: dict[str, Any] = {
-        "deaths": [death()], "logs": LINES, "tasks": tasks(3), "profiles": [profile()], "spans": [span()],
+        "deaths": [death()], "logs": LINES, "tasks": tasks(3), "spans": [span()],
         "members": [member()], "metrics": metrics({}), "identity": identity(),
     }  # fmt: skip
     rig.write(envelope(**posted), envelope(**posted))
@@ -321,8 +273,8 @@ def test_what_was_sent_again_on_another_day_counts_once(rig: LakeRig, observed: 
     row = ClusterRow(account="acme", id=1, uuid=CLUSTER, started_at=START, first_received_at=START,
                      last_received_at=START + DAY_S)  # fmt: skip
     counts = (
-        observed.deaths(row, 99, 0), observed.logs(row, 99, 0), observed.tasks(row, 99, 0), observed.spans(row, 99, 0),
-        observed.members(row, 99, 0), observed.metrics(row, 99, 0, None, False), observed.samples(row),
+        observed.deaths(row, 99, 0), observed.logs(row, 99, 0, Lines()), observed.tasks(row, 99, 0),
+        observed.spans(row, 99, 0),
+        observed.members(row, 99, 0), observed.metrics(row, 99, 0, None, False),
     )  # fmt: skip
-    assert [len(found.rows) for found in counts] == [1, 5, 3, 1, 1, 1, 1]
-    assert [stack["count"] for stack in observed.profile(row, 9, 0, None, False).rows] == [30, 10]
+    assert [len(found.rows) for found in counts] == [1, 5, 3, 1, 1, 1]

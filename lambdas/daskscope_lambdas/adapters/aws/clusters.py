@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from daskscope_lambdas.adapters.arguments import check_limit
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb.client import DynamoDBClient
 
 _TOGETHER = 100
-"""Rows that `living` holds at a time."""
+"""Rows that `living` and `changed` hold at a time."""
+_UNDER_WAY = 100
+"""So many numbers below the highest one may have been given out already when their rows are not there yet."""
 _FIRST = "~"
 """Above every place in a list."""
 
@@ -148,6 +150,44 @@ class DynamoClusters:
             [row for row in listed if since is None or row.last_received_at >= since],
             cursor_at(*placed(ahead[limit - 1][LISTED_AT])) if len(ahead) > limit else None,
         )
+
+    def get_many(self, account: str, uuids: Sequence[str]) -> list[ClusterRow]:
+        items = self._table.get_many([rows.key(uuid) for uuid in uuids])
+        return [rows.row(item) for item in items if item.get("account") == account]
+
+    def changed(
+        self, account: str, since_at: float, last_id: int = 0, running: Collection[str] = ()
+    ) -> Iterator[ClusterRow]:
+        found = self._all(account) if last_id < 1 else self._suspects(account, last_id, running)
+        return (row for row in found if row.last_received_at >= since_at)
+
+    def _all(self, account: str) -> Iterator[ClusterRow]:
+        cursor = None
+        while True:
+            page = self.page(account, None, _TOGETHER, cursor)
+            yield from page.rows
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def _suspects(self, account: str, last_id: int, running: Collection[str]) -> Iterator[ClusterRow]:
+        """No index tells who was heard of when, for each message would write it: those that may have been."""
+        told: set[str] = set()
+        entries = self._table.query(LIVING, f"#{LIVES_IN} = :life", {"life": rows.LIFE})
+        living = (rows.uuid_of(entry) for entry in entries)
+        keys = chain(living, running, self._enrolled_after(account, last_id - _UNDER_WAY))
+        while some := list(islice(keys, _TOGETHER)):
+            new = sorted(set(some) - told)
+            told.update(new)
+            yield from self.get_many(account, new)
+
+    def _enrolled_after(self, account: str, last_id: int) -> Iterator[str]:
+        """UUIDs of those with higher numbers."""
+        counted = self._table.get(f"account/{account}")
+        newest = int(counted["last"]) if counted else 0
+        for first in range(max(last_id, 0) + 1, newest + 1, _TOGETHER):
+            numbers = range(first, min(first + _TOGETHER, newest + 1))
+            yield from (item["uuid"] for item in self._table.get_many([rows.number_key(account, n) for n in numbers]))
 
     def living(self) -> Iterator[ClusterRow]:
         entries = self._table.query(LIVING, f"#{LIVES_IN} = :life", {"life": rows.LIFE})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from daskscope_lambdas.adapters.arguments import check_limit
@@ -25,7 +25,7 @@ from daskscope_lambdas.ports import (
 )
 
 _TOGETHER = 500
-"""Rows that `living` holds at a time."""
+"""Rows that `living` and `changed` hold at a time."""
 
 _NEWER = """
     UPDATE clusters SET
@@ -144,6 +144,31 @@ class SqliteClusters:
             ).fetchall()
         page = [_cluster(row) for row in rows[:limit]]
         return ClusterPage(page, cursor_at(page[-1].started_at, page[-1].id) if len(rows) > limit else None)
+
+    def get_many(self, account: str, uuids: Sequence[str]) -> list[ClusterRow]:
+        with self._database.reading() as connection:
+            # By the UUIDs: the `+` keeps SQLite from going through all clusters of the account.
+            rows = connection.execute(
+                "SELECT * FROM clusters WHERE uuid IN (SELECT value FROM json_each(?)) AND +account = ?",
+                (json.dumps(list(uuids)), account),
+            ).fetchall()
+        found = {row["uuid"]: row for row in rows}
+        return [_cluster(found[uuid]) for uuid in uuids if uuid in found]
+
+    def changed(
+        self,
+        account: str,
+        since_at: float,
+        last_id: int = 0,  # noqa: ARG002  nothing need be known: the index holds when each was heard of
+        running: Collection[str] = (),  # noqa: ARG002  likewise
+    ) -> Iterator[ClusterRow]:
+        cursor = None
+        while True:
+            page = self.page(account, since_at, _TOGETHER, cursor)
+            yield from page.rows
+            cursor = page.cursor
+            if cursor is None:
+                return
 
     def living(self) -> Iterator[ClusterRow]:
         last = ""

@@ -1,0 +1,64 @@
+"""The newest catalog of an account, and the time at which it was made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from daskscope_lambdas.ports import Clock, Missing
+from daskscope_query import layout
+
+COLUMNS = ("cluster", "cluster_id", "row")
+"""Of the catalog: what the registry's rows are made of, and found by."""
+LOOKED_S = 1.0
+"""For so long nobody looks whether there is a newer one."""
+FRESH_S = 1800.0
+"""`compact` makes one each quarter of an hour: where that is twice past, none of it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """`as_of`: epoch seconds before anybody was asked for what is in `rows`."""
+
+    key: str
+    as_of: float
+    rows: pa.Table
+
+
+class CatalogFile:
+    """`newest` gives key and COLUMNS of the file that counts, None if there is none. Asked again after LOOKED_S."""
+
+    def __init__(
+        self, newest: Callable[[], tuple[str, pa.Table] | None], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._newest, self._monotonic = newest, monotonic
+        self._kept: tuple[float, Snapshot] | None = None
+
+    def snapshot(self) -> Snapshot:
+        """The same object as long as it is the same file. Raises StoreError, Missing if there is none."""
+        now = self._monotonic()
+        if self._kept is None or now - self._kept[0] >= LOOKED_S:
+            self._kept = now, self._read(self._kept[1] if self._kept else None)
+        return self._kept[1]
+
+    def _read(self, known: Snapshot | None) -> Snapshot:
+        found = self._newest()
+        if found is None:
+            raise Missing("the catalog of the account is not there, or cannot be read.")
+        key, rows = found
+        return known if known and known.key == key else Snapshot(key, layout.catalog_as_of(key), rows)
+
+
+class CatalogClock:
+    """Stands where the catalog was made, for whoever reported then may do so still: nobody is lost whom only this
+    reader did not hear. Where no catalog was made for FRESH_S nobody hears anybody, and time goes on."""
+
+    def __init__(self, catalog: CatalogFile, clock: Clock) -> None:
+        self._catalog, self._clock = catalog, clock
+
+    def now(self) -> float:
+        now, as_of = self._clock.now(), self._catalog.snapshot().as_of
+        return min(now, as_of) if now - as_of <= FRESH_S else now

@@ -1,0 +1,119 @@
+"""A cluster as a row of the lake's table `catalog`, and the registry's row back from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.service.clocks import last_sign_at, told_up_s
+from daskscope_lambdas.service.cost import Cost, machine_rows
+from daskscope_lambdas.service.records import name_of
+from daskscope_lambdas.service.usage import Machine, Usage
+from daskscope_query.tables import CATALOG
+
+LISTED = tuple(name for name in CATALOG.schema.names if name not in ("row", "machines"))
+"""The columns of lists: all but those that take most of the bytes."""
+
+COSTS = ("failed_us", "machines", "usage_at", "dollars", "idle_dollars", "failed_dollars", "currency", "quality",
+         "basis", "prices")  # fmt: skip
+"""Those that `cost_columns` makes."""
+
+_DOLLARS = ("dollars", "idle_dollars", "failed_dollars")
+_LATEST_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+_MOST = (1 << 63) - 1
+
+
+def row_as_json(row: ClusterRow) -> str:
+    return json.dumps(asdict(row), allow_nan=False, separators=(",", ":"))
+
+
+def row_of_json(text: str) -> ClusterRow:
+    """What `row_as_json` was given. Raises ValueError for what it cannot have made."""
+    try:
+        return ClusterRow(**json.loads(text))
+    except TypeError as error:
+        raise ValueError(f"The text is no row of the registry: {error}") from error
+
+
+def usage_of(machines: Sequence[Mapping[str, Any]] | None, failed_us: int | None) -> Usage:
+    """Of the two columns. Threads that no machine told of stand among the machines for their price alone."""
+    told = [each for each in machines or () if each["n_machines"]]
+    kinds = [Machine(**{name: value for name, value in each.items() if name != "dollars"}) for each in told]
+    return Usage(machines=kinds, failed_us=failed_us)
+
+
+def scaled(before: Mapping[str, Any], thread_us: int) -> dict[str, Any]:
+    """The dollars of a row of the catalog as its thread time has grown since; their basis stays what it was."""
+    by = thread_us / before["thread_us"] if 0 < before["thread_us"] < thread_us else 1.0
+    return {name: None if before[name] is None else before[name] * by for name in _DOLLARS}
+
+
+def registry_columns(row: ClusterRow) -> dict[str, Any]:
+    """What the registry knows."""
+    who, totals = row.identity, row.totals
+    return {
+        "account": row.account,
+        "cluster": row.uuid,
+        "cluster_id": row.id,
+        "name": name_of(row),
+        "user": who.get("user"),
+        "host": who.get("host"),
+        "kind": who.get("kind") or None,
+        "tags": list(who.get("tags", {}).items()),
+        "boot": row.boot,
+        "started_at": _moment(row.started_at),
+        "first_received_at": _moment(row.first_received_at),
+        "last_received_at": _moment(row.last_received_at),
+        "seen_at": _moment(last_sign_at(row)),
+        "next_s": row.next_s,
+        "phase": row.phase,
+        "up_s": told_up_s(row),
+        "peak_workers": totals.get("peak_workers", 0),
+        "peak_memory_bytes": _whole(totals.get("peak_memory_bytes", 0)),
+        "n_tasks": _whole(totals.get("n_tasks", 0)),
+        "n_tasks_erred": _whole(totals.get("n_tasks_erred", 0)),
+        "thread_us": _whole(totals.get("thread_us", 0)),
+        "action_us": [(action, _whole(us)) for action, us in totals.get("action_us", {}).items()],
+        "row": row_as_json(row),
+    }
+
+
+def cost_columns(cost: Cost, usage: Usage | None, usage_at: float | None, prices: str) -> dict[str, Any]:
+    """What it cost by the prices of that digest, for what the lake told of it at `usage_at` (epoch seconds)."""
+    return {
+        "failed_us": None if usage is None else usage.failed_us,
+        "machines": machine_rows(cost),
+        "usage_at": None if usage_at is None else _moment(usage_at),
+        "dollars": cost.dollars,
+        "idle_dollars": cost.idle_dollars,
+        "failed_dollars": cost.failed_dollars,
+        "currency": cost.currency,
+        "quality": cost.quality,
+        "basis": cost.basis,
+        "prices": prices,
+    }
+
+
+def cost_record(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The `cost` of a record of the API out of the columns, as `cost.as_record` has it of a Cost."""
+    return {
+        "dollars": columns["dollars"],
+        "idle": columns["idle_dollars"],
+        "failed": columns["failed_dollars"],
+        "currency": columns["currency"],
+        "quality": columns["quality"],
+        "basis": columns["basis"],
+    }
+
+
+def _moment(at: float) -> datetime:
+    """What no calendar has becomes its nearest day: a start is what a scheduler says it is."""
+    return datetime.fromtimestamp(min(max(at, 0.0), _LATEST_S), UTC)
+
+
+def _whole(number: int) -> int:
+    return min(max(number, -_MOST), _MOST)

@@ -1,0 +1,184 @@
+"""The catalog is made: of the file before, and of what the registry and the lake have told since.
+
+Anew from all that the registry has once a day, and where there is no file that can be read or the prices are others:
+so goes what was dropped, and comes what no store tells of who had ended (see ports.Clusters.changed). What was deleted
+is left out at once. Two runs at a time make two whole files, of which the newer counts.
+
+The lake is a moment behind the registry. So a cluster's machines are asked for again while it reports, and for the last
+time when it has been silent for LAG_S; meanwhile its cost grows with its thread time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from daskscope_lambdas.ports import ClusterRow, StoreError
+from daskscope_lambdas.service.catalog_files import CatalogFiles
+from daskscope_lambdas.service.catalog_rows import (
+    COSTS,
+    LISTED,
+    cost_columns,
+    registry_columns,
+    scaled,
+    usage_of,
+)
+from daskscope_lambdas.service.cost import priced
+from daskscope_lambdas.service.exclusions import excluding
+from daskscope_lambdas.service.found import Asker
+from daskscope_lambdas.service.live_catalog import by_cluster, changed_since, hiding, leaving_out
+from daskscope_lambdas.service.price_store import PriceReader
+from daskscope_lambdas.service.prices import Prices
+from daskscope_lambdas.service.usage import UsageReader
+from daskscope_lambdas.service.world import World
+from daskscope_query import layout
+from daskscope_query.exclusion import Exclusion
+from daskscope_query.lake import Lake, MovedError
+from daskscope_query.tables import CATALOG, MOMENT
+
+logger = logging.getLogger("daskscope.catalog")
+
+LAG_S = 600.0
+"""The lake has every message that is not stuck so long after it was received."""
+AGAIN_S = 300.0
+"""From one look at the machines of a cluster that reports to the next."""
+ASKED_A_RUN = 2000
+"""Clusters whose machines a run asks the lake for; the others are estimates until a later one has come to them."""
+REST_S_A_CLUSTER = 0.01
+"""A catalog of 20,000 is made every 200 s at most: what has changed since is looked up by whoever asks."""
+_TOGETHER = 500
+
+_KEPT = ("cluster", "thread_us", *COSTS)
+
+
+class Cataloguer:
+    """Makes the catalogs of the lake at `world.lake_root`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._files = CatalogFiles(world.objects)
+        self._usage = UsageReader(Asker(world.lake_root, world.seals, world.deletions))
+        self._prices = PriceReader(world.objects, world.clock)
+        self._left = 0
+
+    def run(self) -> int:
+        """How many catalogs were made. What fails with one account keeps no other from its turn; the first StoreError
+        is raised at the end.
+        """
+        made, self._left = 0, ASKED_A_RUN
+        trouble: StoreError | None = None
+        for account in sorted(self._accounts()):
+            try:
+                made += self._make(account)
+            except MovedError as error:
+                logger.info("The catalog of account %s waits for the next run: %s", account, error)
+            except StoreError as error:
+                logger.warning("The catalog of account %s waits for the next run, a store failed: %s", account, error)
+                trouble = trouble or error
+        if trouble:
+            raise trouble
+        return made
+
+    def _accounts(self) -> set[str]:
+        """A new one whose first cluster has ended already is among them when its first day is sealed."""
+        sealed = Lake(self._world.lake_root, None).accounts()
+        return sealed | self._files.accounts() | {row.account for row in self._world.clusters.living()}
+
+    def _make(self, account: str) -> bool:
+        now, prices = self._world.clock.now(), self._prices.of(account)
+        without = excluding(self._world.deletions.pending(account)).get(account, Exclusion())
+        found = self._files.newest(account, LISTED)
+        as_of = layout.catalog_as_of(found[0]) if found else None
+        listed = found[1] if found else CATALOG.schema.empty_table()
+        anew = as_of is None or layout.day_of(as_of) != layout.day_of(now) or _is_priced_otherwise(listed, prices)
+        if not anew and as_of is not None:
+            hidden = hiding(listed, without).num_rows < listed.num_rows
+            if not hidden and now - as_of < REST_S_A_CLUSTER * listed.num_rows:
+                return self._done(account, now)
+            rows = list(self._news(account, listed, as_of, now))
+            if not rows and not hidden:
+                return self._done(account, now)
+        else:
+            rows = self._world.clusters.changed(account, 0.0)
+        before = self._whole(account)
+        uuids, made = list[str](), list[pa.Table]()
+        for some in _batched(rows):
+            uuids += [row.uuid for row in some]
+            made.append(self._rows(account, some, before, now, prices))
+        kept = before.slice(0, 0) if anew else leaving_out(before, uuids)
+        after = hiding(pa.concat_tables([kept, *made]), without).sort_by("cluster_id")
+        is_new = after.num_rows > 0 and (anew or not after.equals(before))
+        if is_new:
+            self._files.put(account, now, after)
+        return self._done(account, now, is_new, empty=not after.num_rows)
+
+    def _done(self, account: str, now: float, made: bool = False, *, empty: bool = False) -> bool:
+        self._files.sweep(account, now, empty=empty)
+        return made
+
+    def _whole(self, account: str) -> pa.Table:
+        found = self._files.newest(account, CATALOG.schema.names)
+        return found[1] if found else CATALOG.schema.empty_table()
+
+    def _news(self, account: str, listed: pa.Table, as_of: float, now: float) -> Iterator[ClusterRow]:
+        """Who has changed, and of whom the lake has more to tell."""
+        told: set[str] = set()
+        for row in changed_since(self._world.clusters, account, listed, as_of):
+            told.add(row.uuid)
+            yield row
+        behind = (pc.field("usage_at") - pc.field("last_received_at")) < _duration(LAG_S)
+        looked_at = pa.scalar(datetime.fromtimestamp(now - AGAIN_S, UTC), MOMENT)
+        due = listed.filter(pc.field("usage_at").is_null() | (behind & (pc.field("usage_at") <= looked_at)))
+        uuids: list[str] = [uuid for uuid in due.column("cluster").to_pylist() if uuid not in told]
+        yield from self._world.clusters.get_many(account, uuids[-max(self._left, 0) :] if self._left > 0 else [])
+
+    def _rows(self, account: str, rows: Sequence[ClusterRow], before: pa.Table, now: float, prices: Prices) -> pa.Table:
+        known = by_cluster(before.select(list(_KEPT)), [row.uuid for row in rows])
+        due = [row for row in rows if _is_due(row, known.get(row.uuid), now)][: max(self._left, 0)]
+        self._left -= len(due)
+        asked = {row.uuid for row in due}
+        found = self._usage.of(account, due) if due else {}
+        made: list[dict[str, Any]] = []
+        for row in rows:
+            values, old = registry_columns(row), known.get(row.uuid)
+            if row.uuid in asked:
+                usage = found.get(row.uuid)
+                values |= cost_columns(priced(row, usage, prices), usage, now, prices.digest)
+            elif old and old["prices"] == prices.digest and old["dollars"] is not None:
+                values |= {name: old[name] for name in COSTS} | scaled(old, values["thread_us"])
+            else:
+                usage = usage_of(old["machines"], old["failed_us"]) if old else None
+                at = old["usage_at"].timestamp() if old and old["usage_at"] else None
+                values |= cost_columns(priced(row, usage, prices), usage, at, prices.digest)
+            made.append(values)
+        return pa.Table.from_pylist(made, CATALOG.schema)
+
+
+def _is_due(row: ClusterRow, old: Mapping[str, Any] | None, now: float) -> bool:
+    """Whether the lake is to be asked for the cluster's machines: it has more of them, or may have."""
+    if old is None or old["usage_at"] is None:
+        return True
+    at = old["usage_at"].timestamp()
+    if at >= row.last_received_at + LAG_S:
+        return False
+    return now - at >= AGAIN_S or (row.phase == "closed" and at < row.last_received_at)
+
+
+def _is_priced_otherwise(listed: pa.Table, prices: Prices) -> bool:
+    return listed.filter(pc.field("prices") != prices.digest).num_rows > 0
+
+
+def _duration(seconds: float) -> pa.Scalar[Any]:
+    return pa.scalar(timedelta(seconds=seconds), pa.duration("ms"))
+
+
+def _batched(rows: Iterable[ClusterRow]) -> Iterator[list[ClusterRow]]:
+    every = iter(rows)
+    while some := list(islice(every, _TOGETHER)):
+        yield some

@@ -1,0 +1,106 @@
+"""The catalog as it is this moment: the newest file, with the registry's rows in place of those that have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from daskscope_lambdas.ports import Clock, ClusterRow, Clusters, Deletions
+from daskscope_lambdas.service.catalog_files import CatalogFiles
+from daskscope_lambdas.service.catalog_rows import LISTED, cost_columns, registry_columns, scaled
+from daskscope_lambdas.service.cost import priced
+from daskscope_lambdas.service.exclusions import excluding
+from daskscope_lambdas.service.prices import Prices
+from daskscope_lambdas.service.world import World
+from daskscope_query import layout
+from daskscope_query.exclusion import Exclusion
+from daskscope_query.tables import CATALOG, MOMENT
+
+UNDER_WAY_S = 120.0
+"""A message is stamped, and in the registry so much later at most: no function that takes one may run for longer."""
+ASLEEP_S = 7 * 86_400.0
+"""One that has been silent for longer and closes at once when it is back is seen when all are looked at again."""
+
+
+class LiveCatalog:
+    """Ports and the lake's catalog only: no table of the lake is read. `prices` gives those of an account."""
+
+    def __init__(
+        self,
+        files: CatalogFiles,
+        clusters: Clusters,
+        deletions: Deletions,
+        clock: Clock,
+        prices: Callable[[str], Prices],
+    ) -> None:
+        self._files, self._clusters, self._deletions, self._clock = files, clusters, deletions, clock
+        self._prices = prices
+
+    @classmethod
+    def over(cls, world: World, prices: Callable[[str], Prices]) -> LiveCatalog:
+        return cls(CatalogFiles(world.objects), world.clusters, world.deletions, world.clock, prices)
+
+    def table(self, account: str, columns: Sequence[str] = LISTED) -> pa.Table:
+        """The account's clusters, nothing of what was deleted; `columns` are among LISTED, or `machines` or `row`.
+
+        What a cluster cost is what the file says, grown as its thread time has; of one that is not in it yet an
+        estimate.
+        """
+        wanted = tuple(dict.fromkeys([*LISTED, *columns]))
+        found = self._files.newest(account, wanted)
+        if found is None:
+            known, changed = _no_rows(wanted), list(self._clusters.changed(account, 0.0))
+        else:
+            key, known = found
+            changed = list(changed_since(self._clusters, account, known, layout.catalog_as_of(key)))
+        without = excluding(self._deletions.pending(account)).get(account, Exclusion())
+        fresh = self._fresh(account, known, changed, wanted)
+        return hiding(pa.concat_tables([leaving_out(known, [row.uuid for row in changed]), fresh]), without)
+
+    def _fresh(self, account: str, known: pa.Table, changed: Sequence[ClusterRow], columns: Sequence[str]) -> pa.Table:
+        before = by_cluster(known, [row.uuid for row in changed])
+        prices = self._prices(account) if changed else None
+        rows: list[dict[str, Any]] = []
+        for row in changed:
+            values = registry_columns(row)
+            if old := before.get(row.uuid):
+                values = {**old, **values, **scaled(old, values["thread_us"])}
+            if prices is not None and values.get("dollars") is None:
+                values |= cost_columns(priced(row, None, prices), None, None, prices.digest)
+            rows.append(values)
+        schema = pa.schema([CATALOG.schema.field(name) for name in columns])
+        return pa.Table.from_pylist(rows, schema)
+
+
+def changed_since(clusters: Clusters, account: str, known: pa.Table, as_of: float) -> Iterable[ClusterRow]:
+    """The registry's rows that may be newer than those of `known`, which is of `as_of` (epoch seconds)."""
+    awake = pa.scalar(datetime.fromtimestamp(max(as_of - ASLEEP_S, 0.0), UTC), MOMENT)
+    running = known.filter((pc.field("phase") == "running") & (pc.field("last_received_at") >= awake))
+    last_id: int = pc.max(known.column("cluster_id")).as_py() or 0  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue, reportUnknownVariableType] - pyarrow's own
+    return clusters.changed(account, as_of - UNDER_WAY_S, last_id, running.column("cluster").to_pylist())
+
+
+def by_cluster(rows: pa.Table, uuids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """Rows of these clusters as dicts."""
+    found = rows.filter(pc.field("cluster").isin(pa.array(uuids, pa.string()))) if uuids else rows.slice(0, 0)
+    return {row["cluster"]: row for row in found.to_pylist()}
+
+
+def leaving_out(rows: pa.Table, uuids: Sequence[str]) -> pa.Table:
+    return rows.filter(~pc.field("cluster").isin(pa.array(uuids, pa.string()))) if uuids else rows
+
+
+def hiding(rows: pa.Table, without: Exclusion) -> pa.Table:
+    """Without what was deleted: clusters, and of an account all that came before."""
+    rows = leaving_out(rows, sorted(without.clusters))
+    if without.until is not None:
+        rows = rows.filter(pc.field("first_received_at") > pa.scalar(without.until, MOMENT))
+    return rows
+
+
+def _no_rows(columns: Sequence[str]) -> pa.Table:
+    return CATALOG.schema.empty_table().select(list(columns))

@@ -1,0 +1,269 @@
+"""Prices out of YAML: the packaged table, and what an installation or an account says in place of some of it.
+
+Whatever is odd in a file is an error that names the place: a price that is misread is worse than none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import cache
+from importlib import resources
+from typing import Any, TypeVar
+
+import yaml
+
+from daskscope.errors import SettingsError
+from daskscope_lambdas.service.prices import Prices, PriceTable, Region
+
+MAX_BYTES = 1 << 18
+"""Of a file: all of AWS's instance types take a tenth of it."""
+DEAREST = 1e6
+"""Per hour, of anything."""
+
+_OWN = ("currency", "core_hour", "gib_hour", "spot_factor", "instance_types", "regions")
+_TABLE = ("from", "source", "home", "core_hour", "gib_hour", "spot_factor", "regions")
+_REGION = ("families", "instance_types")
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """What somebody says in place of the packaged table; None says nothing."""
+
+    whose: str
+    """`account acme`, `this installation`."""
+    text: bytes
+    currency: str = "USD"
+    core_hour: float | None = None
+    gib_hour: float | None = None
+    spot_factor: float | None = None
+    instance_types: Mapping[str, float] = field(default_factory=dict[str, float])
+    regions: Mapping[str, Region] = field(default_factory=dict[str, Region])
+
+
+@cache
+def packaged() -> Prices:
+    """The table that comes with daskscope."""
+    text = resources.files("daskscope_lambdas.service").joinpath("prices.yaml").read_bytes()
+    return read_tables(text, "prices.yaml")
+
+
+def read_tables(text: bytes, name: str) -> Prices:
+    """A file like the packaged one. Raises SettingsError."""
+    document = _Place(name, "").mapping(_parsed(text, name), ("tables",))
+    where = _Place(name, "tables")
+    given = document.get("tables")
+    if not isinstance(given, list) or not given:
+        raise where.error(given, "a list of tables")
+    tables = [_table(where.at(str(n)), entry) for n, entry in enumerate(given)]
+    if [table.since for table in tables] != sorted({table.since for table in tables}):
+        raise where.error([f"{table.since}" for table in tables], "tables in the order of `from`, each day once")
+    sources = tuple(f"from {table.since}: {table.source}" for table in tables)
+    return Prices(tables=tuple(each.prices() for each in tables), sources=sources, digest=_digest(text))
+
+
+def read_override(text: bytes, whose: str, name: str) -> Override:
+    """A file of somebody's own prices; `name` begins the sentences of errors. Raises SettingsError."""
+    top = _Place(name, "")
+    found = top.mapping(_parsed(text, name), _OWN)
+    if not found:
+        raise top.error(found, f"at least one of {', '.join(_OWN)}")
+    currency = found.get("currency", "USD")
+    if not isinstance(currency, str) or not (len(currency) == 3 and currency.isascii() and currency.isupper()):
+        raise top.at("currency").error(currency, "three capitals, like USD or EUR")
+    if currency != "USD" and "core_hour" not in found:
+        raise top.at("core_hour").error(None, f"a price in {currency}: the packaged ones are in USD and do not count")
+
+    def price(key: str) -> float | None:
+        return top.at(key).price(found[key]) if key in found else None
+
+    return Override(
+        whose=whose,
+        text=text,
+        currency=currency,
+        core_hour=price("core_hour"),
+        gib_hour=price("gib_hour"),
+        spot_factor=top.at("spot_factor").factor(found["spot_factor"]) if "spot_factor" in found else None,
+        instance_types=top.at("instance_types").prices(found.get("instance_types", {})),
+        regions=_regions(top.at("regions"), found.get("regions", {})),
+    )
+
+
+def merged(base: Prices, override: Override) -> Prices:
+    """`base` with what `override` says in its place: in every table, whatever its day.
+
+    A core-hour that is said without a GiB-hour has its memory in it. In another currency than US dollars nothing of
+    `base` counts but its spot factor.
+    """
+    foreign = override.currency != base.tables[0].currency
+    tables = base.tables[:1] if foreign else base.tables
+    said = {"core_hour": override.core_hour, "gib_hour": override.gib_hour, "spot_factor": override.spot_factor}
+    known = {name: value for name, value in said.items() if value is not None}
+    if "core_hour" in known:
+        known.setdefault("gib_hour", 0.0)
+    source = f"{override.whose}: {', '.join(_said(override))}"
+    return Prices(
+        tables=tuple(_changed(table, override, known, foreign) for table in tables),
+        sources=(source,) if foreign else (*base.sources, source),
+        digest=_digest(base.digest.encode() + override.text),
+    )
+
+
+def _changed(table: PriceTable, override: Override, known: Mapping[str, float], foreign: bool) -> PriceTable:
+    own = f"prices of {override.whose}"
+    regions = {} if foreign else dict(table.regions)
+    for name, region in override.regions.items():
+        here = regions.get(name, Region())
+        # Whoever prices a family anew means all of it.
+        kept = {t: price for t, price in here.instance_types.items() if t.partition(".")[0] not in region.families}
+        regions[name] = Region({**here.families, **region.families}, {**kept, **region.instance_types})
+    mixed = table.name if not override.regions else f"{table.name}, some of them {own}"
+    return replace(
+        table,
+        **known,
+        currency=override.currency,
+        name=own if foreign else mixed,
+        own_name=own if not table.own_name else f"{own} and {table.own_name.removeprefix('prices of ')}",
+        regions=regions,
+        anywhere={**({} if foreign else table.anywhere), **override.instance_types},
+        own=frozenset(known) | (frozenset() if foreign else table.own),
+    )
+
+
+def _said(override: Override) -> list[str]:
+    """What an override prices, as a person would read it."""
+    named = [f"{name} {value:g}" for name in ("core_hour", "gib_hour", "spot_factor")
+             if (value := getattr(override, name)) is not None]  # fmt: skip
+    if override.currency != "USD":
+        named.insert(0, f"in {override.currency}")
+    if override.instance_types:
+        named.append(f"{len(override.instance_types)} instance types")
+    return [*named, *(f"prices in {region}" for region in override.regions)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Dated:
+    """A table of a file, with where its prices come from."""
+
+    since: date
+    source: str
+    home: str
+    core_hour: float
+    gib_hour: float
+    spot_factor: float
+    regions: Mapping[str, Region]
+
+    def prices(self) -> PriceTable:
+        return PriceTable(
+            since=self.since, name=f"list prices of {self.since:%Y-%m}", core_hour=self.core_hour,
+            gib_hour=self.gib_hour, spot_factor=self.spot_factor, home=self.home, regions=self.regions,
+        )  # fmt: skip
+
+
+def _table(where: _Place, given: object) -> _Dated:
+    found = where.mapping(given, _TABLE)
+    for name in _TABLE:
+        if name not in found:
+            raise where.at(name).error(None, "a value: it may not be missing")
+    since, source, home = found["from"], found["source"], found["home"]
+    # A date with a time is a date as well.
+    if type(since) is not date:
+        raise where.at("from").error(since, "a day, like 2026-11-01")
+    for name, text in (("source", source), ("home", home)):
+        if not isinstance(text, str) or not text:
+            raise where.at(name).error(text, "a text")
+    regions = _regions(where.at("regions"), found["regions"])
+    if home not in regions:
+        raise where.at("home").error(home, f"one of the regions, {', '.join(regions)}")
+    return _Dated(
+        since,
+        source,
+        home,
+        where.at("core_hour").price(found["core_hour"]),
+        where.at("gib_hour").price(found["gib_hour"]),
+        where.at("spot_factor").factor(found["spot_factor"]),
+        regions,
+    )
+
+
+def _regions(where: _Place, given: object) -> dict[str, Region]:
+    def region(place: _Place, value: object) -> Region:
+        found = place.mapping(value, _REGION)
+        return Region(*(place.at(name).prices(found.get(name, {})) for name in _REGION))
+
+    return where.each(given, region)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in a file something stands, for its errors."""
+
+    file: str
+    path: str
+
+    def at(self, name: str) -> _Place:
+        return _Place(self.file, f"{self.path}.{name}" if self.path else name)
+
+    def error(self, value: object, allowed: str) -> SettingsError:
+        return SettingsError(f"{self.file}: {self.path or 'the file'}", value, allowed)
+
+    def mapping(self, given: object, names: tuple[str, ...]) -> dict[str, Any]:
+        """A mapping of some of `names`."""
+        if not isinstance(given, dict):
+            raise self.error(given, f"a mapping of {', '.join(names)}")
+        for name in given:
+            if name not in names:
+                raise self.error(name, ", ".join(names))
+        return given
+
+    def each(self, given: object, read: Callable[[_Place, Any], V]) -> dict[str, V]:
+        """A mapping whose names are free."""
+        if not isinstance(given, dict):
+            raise self.error(given, "a mapping")
+        for name in given:
+            if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 64:
+                raise self.error(name, "a name of 1 to 64 printable characters")
+        return {name: read(self.at(name), value) for name, value in given.items()}
+
+    def prices(self, given: object) -> dict[str, float]:
+        return self.each(given, _Place.price)
+
+    def price(self, given: object) -> float:
+        return self._number(given, DEAREST, "a price per hour, a number from 0 on")
+
+    def factor(self, given: object) -> float:
+        return self._number(given, 1.0, "a factor from 0 to 1")
+
+    def _number(self, given: object, most: float, allowed: str) -> float:
+        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= most or math.isnan(given):
+            raise self.error(given, allowed)
+        return float(given)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's own takes the last of equal names without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        names = [key.value for key, _ in node.value]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise yaml.constructor.ConstructorError(None, None, f"{twice[0]} stands there twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def _parsed(text: bytes, name: str) -> Any:
+    if len(text) > MAX_BYTES:
+        raise SettingsError(f"{name}: the file", f"{len(text):,} bytes", f"at most {MAX_BYTES:,} bytes")
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{name}: the file", " ".join(str(error).split())[:300], "YAML") from error
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:16]

@@ -1,0 +1,185 @@
+"""Questions about processes: who was there, what they logged, what they spent their time in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, get_args, overload
+
+from daskscope.arguments import (
+    AUTO,
+    Cluster,
+    Logging,
+    Moment,
+    Role,
+    among,
+    begin,
+    comma_list,
+    level_of,
+    moment,
+    without,
+)
+from daskscope.connection import LARGE_PAGE
+from daskscope.errors import SettingsError
+from daskscope.members import Members
+from daskscope.profile import Profile
+from daskscope.records import Records
+from daskscope.session.base import Base, part
+from daskscope.session.tail import follow_lines
+
+_MEMBERS = ("role", "id", "name", "host", "joined", "left", "threads", "python", "mismatched", "agent")
+_WORKERS = ("address", "name", "status", "threads", "memory", "memory_limit", "peak_memory", "spilled", "cpu_pct")
+_LOGS = ("time", "level", "role", "worker", "logger", "text")
+_SAMPLES = ("time", "workers", "threads", "memory", "managed", "spilled", "memory_limit", "cpu_pct", "tasks")
+_WORKER_SAMPLES = ("time", "status", "memory", "managed", "spilled", "memory_limit", "cpu_pct", "executing", "ready")
+
+
+class Processes(Base):
+    """Of a session: schedulers, workers and clients."""
+
+    def list_members(
+        self,
+        cluster_id: Cluster,
+        account: str | None = None,
+        *,
+        role: Role | None = None,
+        limit: int | None = None,
+        workspace: str | None = None,
+    ) -> Members:
+        """Scheduler, workers and clients of one cluster in the order in which they came; `mismatched`: packages of
+        other versions than the scheduler's, and `.mismatches` over the whole cluster."""
+        query = {"role": among("role", role, get_args(Role))}
+        asked, place = self._connection.account(account, workspace), part(cluster_id)
+        answers = list(self._connection.pages(f"/{asked}/clusters/{place}/members", query, limit, LARGE_PAGE))
+        items = [member for answer in answers for member in answer["items"]]
+        url = self._connection.link(asked, f"analytics/clusters/{place}", {})
+        return Members(items, columns=_MEMBERS, mismatches=answers[0]["mismatches"], url=url)
+
+    def list_workers(
+        self, cluster_id: Cluster, account: str | None = None, *, limit: int | None = None, workspace: str | None = None
+    ) -> Records:
+        """Each worker that one cluster had: last values and peaks."""
+        asked = self._connection.account(account, workspace)
+        return self._of_cluster(asked, cluster_id, "workers", {}, limit, _WORKERS)
+
+    def list_samples(
+        self,
+        cluster_id: Cluster,
+        account: str | None = None,
+        *,
+        worker: str | None = None,
+        points: int | None = None,
+        since: Moment = None,
+        until: Moment = None,
+        limit: int | None = None,
+        workspace: str | None = None,
+    ) -> Records:
+        """One cluster's totals over time, in at most `points` (600 unless told) points, oldest first; with `worker`, an
+        address, that worker's."""
+        query = {
+            "worker": worker,
+            "points": points,
+            "since": moment(since, "since"),
+            "until": moment(until, "until"),
+        }
+        columns = _WORKER_SAMPLES if worker else _SAMPLES
+        asked = self._connection.account(account, workspace)
+        return self._of_cluster(asked, cluster_id, "samples", query, limit, columns)
+
+    @overload
+    def logs(
+        self, cluster_id: Cluster | None = None, workers: str | Iterable[str] | None = None, filter: str | None = None,
+        since: Moment = AUTO, follow: Literal[False] = False, *, until: Moment = None, level: str | int | None = None,
+        role: Logging | None = None, scheduler: bool = True, order: Literal["asc", "desc"] = "desc",
+        account: str | None = None, limit: int | None = None, workspace: str | None = None,
+    ) -> Records: ...  # fmt: skip
+    @overload
+    def logs(
+        self, cluster_id: Cluster | None, workers: str | Iterable[str] | None = None, filter: str | None = None,
+        since: Moment = AUTO, *, follow: Literal[True], level: str | int | None = None, role: Logging | None = None,
+        scheduler: bool = True, account: str | None = None, workspace: str | None = None,
+    ) -> Iterator[dict[str, Any]]: ...  # fmt: skip
+    def logs(
+        self,
+        cluster_id: Cluster | None = None,
+        workers: str | Iterable[str] | None = None,
+        filter: str | None = None,
+        since: Moment = AUTO,
+        follow: bool = False,
+        *,
+        until: Moment = None,
+        level: str | int | None = None,
+        role: Logging | None = None,
+        scheduler: bool = True,
+        order: Literal["asc", "desc"] = "desc",
+        account: str | None = None,
+        limit: int | None = None,
+        workspace: str | None = None,
+    ) -> Records | Iterator[dict[str, Any]]:
+        """Log lines with `filter` in them, whatever its case, of this `level` or worse: of one cluster, or of all (a
+        week of them, unless `since` says otherwise). The latest first; `order="asc"` turns that around.
+
+        `workers` are addresses, hosts or names, one or several; `scheduler=False` leaves the scheduler's lines out.
+        With `follow=True`, an iterator: lines of one cluster, oldest first, and new ones as they come, until it has
+        ended or somebody interrupts.
+        """
+        query: dict[str, Any] = {
+            "level": level_of(level),
+            "text": filter,
+            "workers": comma_list("workers", workers),
+            "role": among("role", role, get_args(Logging)),
+            "scheduler": None if scheduler else "false",
+            "since": begin(since, cluster_id),
+        }
+        if follow:
+            if cluster_id is None:
+                raise SettingsError("cluster_id", None, "a cluster, to follow its lines")
+            without("with follow=True, which goes on", until=until, limit=limit)
+            asked = self._connection.account(account, workspace)
+            return follow_lines(self._connection, asked, cluster_id, query)
+        among("order", order, ("asc", "desc"))
+        query |= {"until": moment(until, "until"), "order": None if order == "desc" else order}
+        asked = self._connection.account(account, workspace)
+        if cluster_id is None:
+            return self._list(asked, "logs", query, limit, ("cluster_id", *_LOGS))
+        return self._of_cluster(asked, cluster_id, "logs", query, limit, _LOGS)
+
+    def get_profile(
+        self,
+        cluster_id: Cluster | None = None,
+        computation_id: str | None = None,
+        account: str | None = None,
+        *,
+        user: str | None = None,
+        prefix: str | None = None,
+        by: Literal["prefix", "user"] | None = None,
+        since: Moment = AUTO,
+        until: Moment = None,
+        limit: int | None = None,
+        workspace: str | None = None,
+    ) -> Profile:
+        """What workers spent their time in: stacks, heaviest first; of one cluster, one computation, or all clusters of
+        the account (since a week ago unless told), or those of one `user`.
+
+        `prefix` is of one kind of task; `by` keeps the stacks of two kinds, or of two users, apart. `since` and `until`
+        take the intervals of the profile (a minute, as a rule) of which a part lies between them.
+        """
+        of = computation_id if cluster_id is None else cluster_id
+        query: dict[str, Any] = {"prefix": prefix, "since": begin(since, of), "until": moment(until, "until")}
+        if of is None:
+            query |= {"by": among("by", by, ("prefix", "user")), "user": user}
+        else:
+            without("beside a cluster or computation, which has one", user=user)
+            query |= {"by": among("by", by, ("prefix",)), "computation": computation_id}
+        asked = self._connection.account(account, workspace)
+        if cluster_id is None and computation_id is not None:
+            found = self._connection.get(f"/{asked}/computations/{part(computation_id)}", {})
+            cluster_id = str(found["cluster_id"])
+        what, page, name = "profile", None, user or "all clusters"
+        if cluster_id is not None:
+            place = part(cluster_id)
+            what, page = f"clusters/{place}/profile", f"analytics/clusters/{place}"
+            name = f"cluster {cluster_id}" if computation_id is None else f"computation {computation_id}"
+        answers = list(self._connection.pages(f"/{asked}/{what}", query, limit, LARGE_PAGE))
+        stacks = [stack for answer in answers for stack in answer["items"]]
+        url = self._connection.link(asked, page, {})
+        return Profile(stacks, total=answers[0]["total"], cut=answers[0]["cut"], name=name, url=url)

@@ -1,0 +1,110 @@
+"""Questions that no file of `sql/` asks: one SELECT of the user's own, over an account's tables, roll-ups and catalog.
+
+The wall is the same as for named questions (see lake.py): relations of one account and of the days asked for, in a
+DuckDB that opens no file but its own. The query is looked at with empty relations first, so that what is wrong with it
+is told before anything is read.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, cast
+
+import duckdb
+import pyarrow as pa
+
+from daskscope.errors import BadRequest
+from daskscope_query import engine
+from daskscope_query.answer import Answer
+from daskscope_query.lake import Lake, _Scope, _Session  # its own way of asking, for a question that is not its own
+from daskscope_query.questions import Question
+from daskscope_query.tables import CATALOG, ROLLUPS, TABLES
+
+Params = Mapping[str, Any] | Sequence[Any] | None
+
+CATALOG_COLUMNS = tuple(name for name in CATALOG.schema.names if name != "row")
+"""What is shown of the catalog: the registry's own row is its business."""
+_RELATIONS = {name: table.schema for name, table in {**TABLES, **ROLLUPS}.items()}
+_RELATIONS[CATALOG.name] = pa.schema([CATALOG.schema.field(name) for name in CATALOG_COLUMNS])
+
+
+@dataclass(frozen=True, slots=True)
+class FreeQuestion(Question):
+    """`params` are handed on as they are: by name, or in their order."""
+
+    params: Params = None
+
+    def arguments(self, given: dict[str, Any]) -> Any:  # noqa: ARG002  they came with the question
+        return self.params
+
+
+class FreeLake(Lake):
+    """A lake that may be asked anything."""
+
+    def select(
+        self, query: FreeQuestion, *, account: str, days: tuple[date, date], catalog: Callable[[], pa.Table]
+    ) -> Answer:
+        """What the SELECT finds over arrival days `days` (both included). `catalog` gives its CATALOG_COLUMNS.
+
+        Raises BadRequest with DuckDB's words, and MovedError.
+        """
+        first, last = days
+        scope = _Scope(account, first, self._with_late(first, last))
+        given, skipped = dict[str, pa.Table](), list[str]()
+        for name in query.reads:
+            if name in ROLLUPS:  # Each by itself, for the lake's own questions read one at most.
+                found = self._answer(Question(f'FROM "{name}"', (name,)), _Scope(account, first, last), {})
+                given[name] = found.rows
+                skipped += found.skipped
+        if CATALOG.name in query.reads:
+            given[CATALOG.name] = catalog()
+        scope.given = given
+        tables = tuple(name for name in query.reads if name in TABLES)
+        try:
+            answer = self._answer(FreeQuestion(query.sql, tables, query.params), scope, {})
+        except duckdb.Error as error:
+            raise BadRequest(str(error)) from error
+        return Answer(answer.rows, sorted({*answer.skipped, *skipped}))
+
+    def _explained(self, session: _Session, scope: _Scope) -> bool:
+        # No file makes a value that is not of the type asked for: none need be read to know whose fault that is.
+        return not isinstance(sys.exc_info()[1], duckdb.DataError) and super()._explained(session, scope)
+
+
+def question(sql: str, params: Params = None) -> FreeQuestion:
+    """The user's SELECT, and which relations it reads. Raises BadRequest that says what is wrong, and where."""
+    with closing(engine.cursor()) as cursor:
+        for name, schema in _RELATIONS.items():
+            cursor.register(name, schema.empty_table())
+        try:
+            statements = cursor.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise BadRequest("This is not one SELECT: nothing else is answered, and one at a time.")
+            cursor.sql(sql, params=params or None)  # pyright: ignore[reportArgumentType]  a mapping will do, too
+            (tree,) = cursor.execute("SELECT json_serialize_sql(?)", [sql]).fetchone() or ("{}",)
+        except duckdb.CatalogException as error:
+            known = ", ".join(sorted(_RELATIONS))
+            raise BadRequest(
+                f"{error}\nTables are {known}." if "Table with name" in str(error) else str(error)
+            ) from error
+        except duckdb.Error as error:
+            raise BadRequest(str(error)) from error
+    found = {name.lower() for name in _tables(json.loads(tree))}
+    return FreeQuestion(sql, tuple(sorted(found & _RELATIONS.keys())), params or None)
+
+
+def _tables(tree: Any) -> Iterator[str]:
+    """Names of all tables in what DuckDB's parser made of a query, also of those that it calls its own."""
+    if isinstance(tree, list):
+        for each in cast("list[Any]", tree):
+            yield from _tables(each)
+    elif isinstance(tree, dict):
+        node = cast("dict[str, Any]", tree)
+        if node.get("type") == "BASE_TABLE":
+            yield node["table_name"]
+        yield from _tables(list(node.values()))

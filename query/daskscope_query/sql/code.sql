@@ -1,0 +1,55 @@
+-- reads: computations, groups, exceptions, catalog
+-- A team's computations of the same code together, most worker time first; `user` narrows them,
+-- `since` and `until` to those that began then. Those whose code nobody told are in none. `frame` is the innermost one.
+WITH mine AS (
+    SELECT
+        m.cluster,
+        m.boot,
+        m.no,
+        fingerprint(m.code) AS fingerprint,
+        m.start_at,
+        CASE WHEN m.stop_at IS NOT NULL THEN greatest(epoch_ms(m.stop_at) - epoch_ms(m.start_at), 0) END AS duration_ms,
+        m.code[1][-1] AS frame,
+        c."user"
+    FROM computations m
+    LEFT JOIN catalog c USING (cluster)
+    WHERE ($user::VARCHAR IS NULL OR c."user" = $user)
+      AND ($since::TIMESTAMPTZ IS NULL OR m.start_at >= $since)
+      AND ($until::TIMESTAMPTZ IS NULL OR m.start_at <= $until)
+),
+alike AS (
+    SELECT *
+    FROM mine
+    WHERE fingerprint IS NOT NULL
+),
+own AS (
+    SELECT cluster, boot, no, computation, n_tasks, list_sum(map_values(action_us)) AS us
+    FROM groups
+    SEMI JOIN alike a ON a.cluster = groups.cluster AND a.boot = groups.boot AND a.no = groups.computation
+),
+spent AS (
+    SELECT cluster, boot, computation AS no, capped(sum(us)) AS us FROM own GROUP BY cluster, boot, computation
+),
+failed AS (
+    SELECT DISTINCT o.cluster, o.boot, o.computation AS no
+    FROM exceptions e
+    JOIN own o ON o.cluster = e.cluster AND o.boot = e.boot AND o.no = e.group_no
+)
+SELECT
+    a.fingerprint,
+    count(*) AS n,
+    count(DISTINCT a.cluster) AS n_clusters,
+    list(DISTINCT a."user" ORDER BY a."user") FILTER (a."user" IS NOT NULL) AS users,
+    min(a.start_at) AS first_at,
+    max(a.start_at) AS last_at,
+    median(a.duration_ms) AS median_ms,
+    quantile_cont(a.duration_ms, 0.95) AS p95_ms,
+    count(f.no) AS n_failed,
+    capped(coalesce(sum(greatest(s.us, 0)), 0)) AS us,
+    arg_max(a.frame, (a.start_at, a.cluster, a.no)) AS frame
+FROM alike a
+LEFT JOIN spent s USING (cluster, boot, no)
+LEFT JOIN failed f USING (cluster, boot, no)
+GROUP BY a.fingerprint
+ORDER BY us DESC, a.fingerprint
+LIMIT $limit OFFSET $offset

@@ -1,0 +1,15 @@
+-- reads: computations
+-- How long the computations with one `fingerprint` of code took that began since `since`: `rank` is the place, from the
+-- fastest on, of one that took `duration_ms`.
+SELECT
+    count(*) AS n,
+    count(DISTINCT cluster) AS n_clusters,
+    median(ms) AS median_ms,
+    min(ms) AS least_ms,
+    max(ms) AS most_ms,
+    CASE WHEN $duration_ms::BIGINT IS NOT NULL THEN 1 + count(*) FILTER (ms < $duration_ms) END AS rank
+FROM (
+    SELECT cluster, greatest(epoch_ms(stop_at) - epoch_ms(start_at), 0) AS ms
+    FROM computations
+    WHERE fingerprint(code) = $fingerprint AND start_at >= $since::TIMESTAMPTZ
+)
