@@ -16,14 +16,14 @@ from urllib.parse import urlencode
 import pyarrow as pa
 
 from daskscope.errors import BadRequest, NotFound, ServerError
-from daskscope_lambdas import wiring
 from daskscope_lambdas.adapters.direct import refused
 from daskscope_lambdas.env import DirectEnv
 from daskscope_lambdas.handlers import errors, house, versions
-from daskscope_lambdas.opening import settings_of
+from daskscope_lambdas.opening import explained, settings_of
 from daskscope_lambdas.ports import Clock, StoreError
 from daskscope_lambdas.service.sql import Sql
 from daskscope_lambdas.service.tokens import mint
+from daskscope_lambdas.wiring import connect
 from daskscope_query import free
 
 logger = logging.getLogger("daskscope.direct")
@@ -49,13 +49,15 @@ def open_lake(root: str, *, account: str | None = None, keys: str | None = None)
             raise
         needed = f"Reading a lake without a server needs {error.name}: pip install 'daskscope[direct]'"
         raise ImportError(needed, name=error.name) from error
+    except StoreError as error:
+        raise explained(error) from error
 
 
 class Direct:
     """An account of a lake, asked like a server. Many threads may, each in its turn; not over a fork."""
 
     def __init__(self, settings: DirectEnv, clock: Clock | None = None) -> None:
-        self._world = world = wiring.connect(settings, clock)
+        self._world = world = connect(settings, clock)
         self._house = house.House(lambda: settings, lambda: world, frank=True)
         with house.entered(self._house):
             # Only now, for in a function of AWS Lambda they make ready what they find in the house.

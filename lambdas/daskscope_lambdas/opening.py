@@ -32,7 +32,7 @@ def settings_of(
         allowed = f"a folder, s3://BUCKET/PREFIX, or another URI that pyarrow opens ({error})"
         raise SettingsError("server", root, allowed) from error
     except StoreError as error:
-        raise _told(error) from error
+        raise explained(error) from error
     return env.DirectEnv(lake=lake.root, account=account, keys=_keys(lake, account, keys))
 
 
@@ -66,7 +66,8 @@ def _keys(lake: Place, account: str, keys: str | None) -> str | None:
     return keys
 
 
-def _told(error: StoreError) -> DaskscopeError:
+def explained(error: StoreError) -> DaskscopeError:
+    """What to raise where a store does not answer as a lake does."""
     if isinstance(error, Missing):
         return NotFound(str(error))
     if any(words in str(error) for words in _DENIED):

@@ -135,8 +135,6 @@ class Connection:
         self, path: str, query: Mapping[str, Any], limit: int | None, size: int = PAGE
     ) -> Iterator[dict[str, Any]]:
         """The answers that hold a list, `size` records each, to its end or with `limit` in all."""
-        if limit is not None and limit < 1:
-            raise SettingsError("limit", limit, "1 or more, or None for all")
         skipped: set[str] = set()
         cursor: str | None = None
         n = 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
-from html import escape
 from typing import Any
+
+from daskscope.records.html import said
 
 WIDTH, ROW, FONT = 960, 18, 11
 """Pixels of the picture, of a call's height and of its letters."""
@@ -96,10 +97,10 @@ def _box(node: Node, row: int, x: float, width: float, whole: float) -> str:
     told = f"{node['name']}{where}: {node['seconds']:.3g} s, {100 * node['seconds'] / whole:.1f} %"
     fits = int((width - 6) / (FONT * LETTER))
     name = node["name"] if len(node["name"]) <= fits else f"{node['name'][: fits - 1]}…" if fits > 3 else ""
-    label = f'<text x="{x + 3:.1f}" y="{row * ROW + 13}" fill="#1b2430">{escape(name)}</text>' if name else ""
+    label = f'<text x="{x + 3:.1f}" y="{row * ROW + 13}" fill="#1b2430">{said(name)}</text>' if name else ""
     # A file's calls have one colour, warm and light enough for dark letters in either theme.
     hue = 15 + zlib.crc32(str(node["file"]).encode("utf-8", "replace")) % 45
     return (
-        f'<g><title>{escape(told)}</title><rect x="{x:.1f}" y="{row * ROW}" width="{max(width - 0.5, 0.5):.1f}" '
+        f'<g><title>{said(told)}</title><rect x="{x:.1f}" y="{row * ROW}" width="{max(width - 0.5, 0.5):.1f}" '
         f'height="{ROW - 1}" fill="hsl({hue} 85% 68%)"/>{label}</g>'
     )

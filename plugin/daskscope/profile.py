@@ -14,12 +14,10 @@ from daskscope.records.html import page
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 """Of the file format, as speedscope names it."""
 
-_COLUMNS = ("seconds", "count", "prefix", "stack")
-
 
 class Profile(Records):
-    """Stacks, heaviest first: `prefix` (null where several are together), `stack` (frames, outermost first), `count`
-    (samples) and `seconds`.
+    """Stacks, heaviest first: `prefix` (null where several are together; `user` where users are kept apart), `stack`
+    (frames, outermost first), `count` (samples) and `seconds`.
 
     `total` and `cut` have `count` and `seconds`: of all stacks that the server has, and of rare ones that workers or
     the plugin left out, whatever their prefix.
@@ -34,13 +32,15 @@ class Profile(Records):
         name: str,
         url: str | None,
     ) -> None:
-        super().__init__(stacks, columns=_COLUMNS, url=url)
+        super().__init__(stacks, url=url)
+        apart = "user" if self and "user" in self[0] else "prefix"
+        self._columns = ("seconds", "count", apart, "stack")
         self.total = total  # pyright: ignore[reportIncompatibleVariableOverride] - of stacks it has two figures
         self.cut, self.name = cut, name
 
     def tree(self) -> Node:
-        """Each call once under its caller, the heaviest first: `name`, `file`, `line`, `count`, `seconds`, what it spent
-        itself (`self_count`, `self_seconds`) and `children`."""
+        """Each call once under its caller, the heaviest first: `name`, `file`, `line`, `count`, `seconds`, what it
+        spent itself (`self_count`, `self_seconds`) and `children`."""
         return tree(self.name, ((_frames(found), found["count"], found["seconds"]) for found in self))
 
     def _notes(self, rows: int | None) -> list[str]:
@@ -87,8 +87,9 @@ class Profile(Records):
 
 
 def _frames(found: dict[str, Any]) -> list[str]:
-    """With the task prefix as the outermost, where stacks of several are kept apart."""
-    return [found["prefix"], *found["stack"]] if found["prefix"] else found["stack"]
+    """With the task prefix or user as the outermost, where stacks of several are kept apart."""
+    apart = found.get("prefix") or found.get("user")
+    return [apart, *found["stack"]] if apart else found["stack"]
 
 
 def _folded(frame: str) -> str:

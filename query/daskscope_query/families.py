@@ -32,4 +32,4 @@ CREATE MACRO family_text(text) AS trim({_TEXT});
 CREATE MACRO family_id(origin, type, pattern) AS
     left(md5(concat_ws(chr(0), coalesce(origin, 'user'), type, pattern)), 16);
 """
-"""`family_text(text)`: the same for all texts of a family; null for null. `family_id`: of who failed, type and that text."""
+"""`family_text`: the same for all texts of a family; null for null. `family_id`: of origin, type and that text."""

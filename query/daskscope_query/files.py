@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import reduce
+from operator import and_
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,8 +24,13 @@ times as long. Much smaller ones are larger together, and all days' footers with
 _ROW_GROUP_ROWS_OF = {"workers": 32 * 1024}
 """Most of a lake's bytes, of narrow columns: smaller groups would compress worse."""
 
-_FORMAT = ds.ParquetFileFormat(
-    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True, pre_buffer=True)
+FORMAT = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(
+        page_checksum_verification=True,
+        pre_buffer=True,
+        # One read for columns of a row group that are near each other: the bytes between them cost less than a request.
+        cache_options=pa.CacheOptions(hole_size_limit=256 << 10, range_size_limit=32 << 20, lazy=True),
+    )
 )
 _STEADY = {"seq", "received_at", "at", "uptime_us", "no"}
 """Columns that grow by small steps where rows are sorted by time: differences are smaller than the values."""
@@ -83,29 +90,43 @@ def _leaves(schema: pa.Schema) -> list[str]:
     return paths
 
 
+def condition(
+    account: str | None, clusters: Sequence[str] | None, until: datetime | None, hidden: pc.Expression | None
+) -> pc.Expression | None:
+    """Which rows count: those of `account`, of `clusters`, received until `until`, and none that is `hidden`; None for
+    what does not narrow them.
+    """
+    found: list[pc.Expression] = []
+    if account is not None:
+        found.append(pc.field("account") == account)
+    if clusters is not None:
+        # Of one, statistics of row groups are compared by equality.
+        one = pc.field("cluster") == clusters[0] if len(clusters) == 1 else None
+        found.append(pc.field("cluster").isin(pa.array(clusters, pa.string())) if one is None else one)
+    if until is not None:
+        found.append(pc.field("received_at") <= pa.scalar(until, MOMENT))
+    if hidden is not None:
+        found.append(~hidden)
+    return reduce(and_, found) if found else None
+
+
 def relation(
     filesystem: pafs.FileSystem,
-    paths: Sequence[str],
+    fragments: Sequence[ds.Fragment],
     schema: pa.Schema,
-    account: str,
-    clusters: Sequence[str] | None,
-    until: datetime | None = None,
-    hidden: pc.Expression | None = None,
+    wanted: pc.Expression | None,
 ) -> ds.Dataset:
-    """These files as one relation that holds nothing but rows of `account` (of `clusters`, received until `until`), and
-    none that is `hidden`.
+    """These files as one relation of the rows that are `wanted`, or of all.
 
     A column that a file lacks is null, one that `schema` lacks is left out.
     """
-    mine = pc.field("account") == account
-    if clusters is not None:
-        mine &= pc.field("cluster").isin(pa.array(clusters, pa.string()))
-    if until is not None:
-        mine &= pc.field("received_at") <= pa.scalar(until, MOMENT)
-    if hidden is not None:
-        mine &= ~hidden
-    files = ds.FileSystemDataset.from_paths(paths, schema=schema, format=_FORMAT, filesystem=filesystem)
-    return files.filter(mine)
+    rows = ds.FileSystemDataset([*fragments], schema, FORMAT, filesystem)
+    return rows if wanted is None else rows.filter(wanted)
+
+
+def fragment(filesystem: pafs.FileSystem, path: str) -> ds.Fragment:
+    """A file of which nothing is known yet: it is opened when it is read."""
+    return FORMAT.make_fragment(path, filesystem)
 
 
 class UnreadableError(ValueError):
@@ -124,7 +145,7 @@ def read(filesystem: pafs.FileSystem, path: str, schema: pa.Schema) -> pa.Table:
 def decode(body: bytes, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
     """All rows of a file that is `body`, in `columns` (None: in all). Raises UnreadableError."""
     try:
-        return _FORMAT.make_fragment(pa.py_buffer(body)).to_table(schema=schema, columns=columns and list(columns))
+        return FORMAT.make_fragment(pa.py_buffer(body)).to_table(schema=schema, columns=columns and list(columns))
     except (pa.ArrowException, OSError, NotImplementedError) as error:
         raise UnreadableError(str(error)) from error
 
@@ -132,7 +153,7 @@ def decode(body: bytes, schema: pa.Schema, columns: Sequence[str] | None = None)
 def holds(filesystem: pafs.FileSystem, path: str, schema: pa.Schema, wanted: pc.Expression) -> bool:
     """Whether a file has any such row; of most, its footer tells. Raises as `read`."""
     try:
-        fragment = _FORMAT.make_fragment(path, filesystem)
+        fragment = FORMAT.make_fragment(path, filesystem)
         return ds.Scanner.from_fragment(fragment, schema=schema, filter=wanted).count_rows() > 0
     except FileNotFoundError:
         raise

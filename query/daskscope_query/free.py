@@ -21,8 +21,9 @@ import pyarrow as pa
 from daskscope.errors import BadRequest
 from daskscope_query import engine
 from daskscope_query.answer import Answer
-from daskscope_query.lake import Lake, _Scope, _Session  # its own way of asking, for a question that is not its own
+from daskscope_query.lake import Lake
 from daskscope_query.questions import Question
+from daskscope_query.session import Scope, Session
 from daskscope_query.tables import CATALOG, ROLLUPS, TABLES
 
 Params = Mapping[str, Any] | Sequence[Any] | None
@@ -54,11 +55,11 @@ class FreeLake(Lake):
         Raises BadRequest with DuckDB's words, and MovedError.
         """
         first, last = days
-        scope = _Scope(account, first, self._with_late(first, last))
+        scope = Scope(account, first, self._with_late(first, last))
         given, skipped = dict[str, pa.Table](), list[str]()
         for name in query.reads:
             if name in ROLLUPS:  # Each by itself, for the lake's own questions read one at most.
-                found = self._answer(Question(f'FROM "{name}"', (name,)), _Scope(account, first, last), {})
+                found = self._answer(Question(f'FROM "{name}"', (name,)), Scope(account, first, last), {})
                 given[name] = found.rows
                 skipped += found.skipped
         if CATALOG.name in query.reads:
@@ -71,7 +72,7 @@ class FreeLake(Lake):
             raise BadRequest(str(error)) from error
         return Answer(answer.rows, sorted({*answer.skipped, *skipped}))
 
-    def _explained(self, session: _Session, scope: _Scope) -> bool:
+    def _explained(self, session: Session, scope: Scope) -> bool:
         # No file makes a value that is not of the type asked for: none need be read to know whose fault that is.
         return not isinstance(sys.exc_info()[1], duckdb.DataError) and super()._explained(session, scope)
 

@@ -60,6 +60,11 @@ def days(first: date, last: date) -> list[date]:
     return [first + timedelta(n) for n in range((last - first).days + 1)]
 
 
+def in_day(prefix: str, day: date) -> str:
+    """What a day has under a prefix that has a folder for each."""
+    return f"{prefix}day={day:%Y-%m-%d}/"
+
+
 def open_prefix(table: str, day: date) -> str:
     return f"{OPEN}{table}/day={day:%Y-%m-%d}/"
 

@@ -15,6 +15,13 @@ from daskscope_query.exclusion import Exclusion
 from daskscope_query.tables import SAMPLES
 
 
+_ONE_BY_ONE = {"local": 62}
+"""Up to so many days are listed each by itself, rather than all that there are: in a bucket every listing takes its
+time, and tells of a thousand files."""
+_FEW = 3
+"""Likewise in any other store."""
+
+
 @cache
 def _opened(root: str, pid: int) -> tuple[pafs.FileSystem, str]:  # noqa: ARG001  a forked child must not use its parent's threads
     """Kept, for a bucket's connections are costly to make. Credentials are those of the environment."""
@@ -36,6 +43,8 @@ class Listing:
         self._boundary = boundary or date.min
         self._open_files = open_files
         self._without = without or {}
+        self._listed: dict[str, pafs.FileInfo] = {}
+        """Files of sealed days that were listed, by key."""
 
     def keys(self, table: str, account: str, first: date, last: date) -> list[str]:
         """The files that hold a table's rows of these days: sealed ones of the account, open ones of all accounts."""
@@ -62,12 +71,12 @@ class Listing:
             if (account := layout.account_in(info.path + "/"))
         }
 
-    def unmade_days(self, name: str, account: str, first: date, last: date) -> list[date]:
-        """Sealed days within these of which no roll-up stands."""
-        prefix = layout.rollup_prefix(name, account)
-        made = {layout.day_in(key) for key in self.rollup_keys(name, account, first, last)}
-        days = {layout.day_in(key) for key in self._list(prefix, first, min(last, self._boundary), "/unmade")}
-        return sorted(day for day in days - made if day)
+    def rollup_days(self, name: str, account: str, first: date, last: date) -> tuple[list[str], list[date]]:
+        """`rollup_keys`, and the sealed days within these of which no roll-up stands."""
+        found = self._list(layout.rollup_prefix(name, account), first, min(last, self._boundary), "")
+        keys = layout.standing(key for key in found if key.endswith(".parquet"))
+        unmade = {layout.day_in(key) for key in found if key.endswith("/unmade")} - {layout.day_in(key) for key in keys}
+        return keys, sorted(day for day in unmade if day)
 
     def gone_days(self, table: str, account: str, first: date, last: date) -> set[date]:
         """Days within these whose rows went, for they were kept long enough."""
@@ -87,15 +96,24 @@ class Listing:
         return sorted(key for key, day in days.items() if day and first <= day <= last)
 
     def _list(self, prefix: str, first: date, last: date, suffix: str = ".parquet") -> list[str]:
-        selector = pafs.FileSelector(self._root + prefix, allow_not_found=True, recursive=True)
-        keys = [info.path[len(self._root) :] for info in self._filesystem.get_file_info(selector) if info.is_file]
-        days = {key: layout.day_in(key) for key in keys if key.endswith(suffix)}
+        found = {info.path[len(self._root) :]: info for folder in self._folders(prefix, first, last)
+                 for info in self._files(folder)}  # fmt: skip
+        if not prefix.startswith(layout.OPEN):
+            self._listed |= found
+        days = {key: layout.day_in(key) for key in found if key.endswith(suffix)}
         return sorted(key for key, day in days.items() if day and first <= day <= last)
+
+    def _folders(self, prefix: str, first: date, last: date) -> list[str]:
+        few = (last - first).days < _ONE_BY_ONE.get(self._filesystem.type_name, _FEW)
+        return [layout.in_day(prefix, day) for day in layout.days(first, last)] if few else [prefix]
+
+    def _files(self, prefix: str) -> list[pafs.FileInfo]:
+        selector = pafs.FileSelector(self._root + prefix, allow_not_found=True, recursive=True)
+        return [info for info in self._filesystem.get_file_info(selector) if info.is_file]
 
     def _with_late(self, first: date, last: date) -> date:
         """The last day in which rows of these days may stand: some came when theirs was sealed."""
-        selector = pafs.FileSelector(self._root + layout.LATE, allow_not_found=True, recursive=True)
-        keys = (info.path[len(self._root) :] for info in self._filesystem.get_file_info(selector) if info.is_file)
+        keys = (info.path[len(self._root) :] for info in self._files(layout.LATE))
         # In the order of days, for a file may have moved more than once.
         for received, day in sorted(mark for key in keys if (mark := layout.late_mark(key))):
             if first <= received <= last:

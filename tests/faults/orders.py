@@ -30,17 +30,20 @@ from daskscope_lambdas.service.answers import answers
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.service.completeness import completeness
+from daskscope_lambdas.service.computations import Computations
+from daskscope_lambdas.service.cost import priced
 from daskscope_lambdas.service.depth import DepthReader
 from daskscope_lambdas.service.envelope import unpack
 from daskscope_lambdas.service.found import Asker
 from daskscope_lambdas.service.ingest import Ingest
+from daskscope_lambdas.service.price_file import packaged
 from daskscope_lambdas.service.queries import Queries
 from daskscope_lambdas.service.records import cluster
 from daskscope_lambdas.service.write import Writer
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters, connect
 from daskscope_query.lake import Lake
-from daskscope_query.tables import TABLES
+from daskscope_query.tables import CATALOG, TABLES
 
 ACCOUNT = "acme"
 AHEAD_MS = 3_600_000
@@ -175,14 +178,16 @@ def _state(world: LocalAdapters) -> dict[str, Any]:
     row = world.clusters.find(ACCOUNT, CLUSTER)
     asker = Asker(world.lake_root, world.seals, world.deletions)
     queries = Queries(asker, world.clock)
-    depth = DepthReader(queries, CodeKeeper(world.objects, world.vault))
+    codes = CodeKeeper(world.objects, world.vault)
+    computations = Computations(asker, FakeClock(READ_S), codes, lambda _: CATALOG.schema.empty_table())
+    depth = DepthReader(queries, computations)
     arrived = completeness(asker, row, READ_S)
     return {
         "row": _unreceived(row),
         "record": cluster(row, READ_S),
-        "answers": answers(row, READ_S, depth.for_answers(row)),
+        "answers": answers(row, READ_S, depth.for_answers(row), priced(row, None, packaged())),
         "completeness": {name: value for name, value in arrived.items() if name != "as_of"},
-        "computations": depth.computations(row, READ_S, 100, 0).rows,
+        "computations": computations.of_cluster(row, 100, 0).rows,
         "workers": queries.workers(row).rows,
         "tables": {table: _rows(world, table) for table in TABLES},
     }

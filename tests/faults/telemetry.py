@@ -40,7 +40,7 @@ def found(root: str, boundary: date | None, first: date, last: date, table: str 
     no = "seq" if table == "samples" else "no"
     query = Question(f'SELECT cluster, {no} AS no FROM "{table}"', (table,))
     lake = Lake(root, boundary)
-    answer = lake._answer(query, lakes._Scope(ACCOUNT, first, lake._with_late(first, last)), {})
+    answer = lake._answer(query, session.Scope(ACCOUNT, first, lake._with_late(first, last)), {})
     assert not answer.skipped, answer.skipped
     rows = answer.rows
     return Counter(zip(rows.column("cluster").to_pylist(), rows.column("no").to_pylist(), strict=True))

@@ -31,14 +31,16 @@ from tests.query.lake_rig import DAY, DAY_S, OTHER, START, TOMORROW, LakeRig, en
 
 QUERIES = (
     "computations", "groups", "exceptions", "exception_kinds", "events", "workers", "samples", "prefixes",
-    "exceptions_by_kind", "members", "environments", "deaths", "logs", "spans", "metrics", "metrics_by_prefix", "tasks",
+    "families", "members", "environments", "deaths", "logs", "spans", "metrics", "metrics_by_prefix", "tasks",
     "profile", "profile_totals", "worker_samples", "completeness", "computation_prefixes", "code_summary",
+    "cluster_prefixes", "machines", "team_deaths", "team_events",
 )  # fmt: skip
 OF_ONE_CLUSTER = (
     "computations", "groups", "exception_kinds", "events", "workers", "samples", "members", "environments", "deaths",
     "logs", "spans", "metrics", "metrics_by_prefix", "tasks", "profile", "worker_samples", "completeness",
-    "computation_prefixes",
+    "computation_prefixes", "cluster_prefixes", "machines",
 )  # fmt: skip
+OF_A_TEAM = ("families", "team_deaths", "team_events")
 ONE_ROW = ("profile_totals", "code_summary")
 """Sums, also of nothing."""
 EVERYTHING: dict[str, Any] = {
@@ -225,7 +227,9 @@ def test_a_lake_of_version_1_answers_as_before(rig: LakeRig) -> None:
     for query in before:
         answer = rig.ask(query, **_params(query))
         assert (answer.rows.num_rows > 0, answer.skipped) == (True, []), query
-    for query in set(QUERIES) - {*before, "computations", "exceptions_by_kind", *ONE_ROW}:
+    assert (rig.records("team_deaths"), len(rig.records("team_events")), len(rig.records("families"))) == ([], 1, 1)
+    rest = set(QUERIES) - {*before, "computations", "cluster_prefixes", *OF_A_TEAM, *ONE_ROW}
+    for query in rest:
         assert rig.records(query, cluster=CLUSTER) == [], query
     assert rig.records("exceptions", cluster=CLUSTER, origin="user")[0]["origin"] == "user"
     (sample,) = rig.records("samples", cluster=CLUSTER)
@@ -291,7 +295,7 @@ def test_sql_reaches_no_file_and_no_setting(rig: LakeRig, sql: str) -> None:
     rig.write(envelope(events=[event()]))
     path = rig.root / layout.open_key("events", DAY, "batch-1")
     query = questions.Question(sql.format(path=path), ())
-    scope = lake._Scope("acme", DAY, DAY)
+    scope = session.Scope("acme", DAY, DAY)
     with pytest.raises(duckdb.Error, match=r"disabled|locked|not allowed|cannot"):
         rig.lake()._answer(query, scope, {})
 

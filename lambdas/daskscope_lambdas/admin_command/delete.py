@@ -28,16 +28,19 @@ def delete() -> None:
 @on_registry
 @click.option("--yes", is_flag=True, help="Do not ask whether you mean it.")
 def cluster(world: Adapters, account: str, reference: str, yes: bool) -> None:
-    """Delete the account's CLUSTER: its number, its scheduler's id or the UUID in it.
+    """Delete the account's CLUSTER: its number, its scheduler's id or the UUID in it, or a name that no other has.
 
     One that was kept no longer has no number any more; what is left of it goes by its UUID.
     """
     from daskscope_lambdas.service.catalog import Catalog
     from daskscope_lambdas.service.deletion import Deleter
+    from daskscope_lambdas.service.live_catalog import LiveCatalog
+    from daskscope_lambdas.service.price_store import PriceReader
     from daskscope_lambdas.service.records import iso
 
+    live = LiveCatalog.over(world, PriceReader(world.objects, world.clock).of)
     try:
-        row = Catalog(world.clusters, world.clock).find(account, reference)
+        row = Catalog(world.clusters, world.clock, live.table).find(account, reference)
     except NotFound:
         uuid = _left_of(world, account, reference)
         if uuid is None:

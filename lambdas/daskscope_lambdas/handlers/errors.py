@@ -62,7 +62,7 @@ def problem(error: Exception, request_id: str, frank: bool = False) -> Problem:
         if isinstance(error, kind):
             place = error.place if isinstance(error, BadMessage) else None
             return Problem(status, code, str(error), place)
-    if frank and isinstance(error, StoreError):
+    if frank and isinstance(error, StoreError | OSError):
         return Problem(500, "server-error", f"The lake could not be read: {error}")
     logger.error("Request %s failed.", request_id, exc_info=error)
     return Problem(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -30,7 +29,6 @@ MAX_POINTS = 600
 """Of a line over time."""
 MAX_NAMED = 100
 """Entries of a comma list."""
-_BACK = "seconds back from now"
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _CURSOR = re.compile(r"([0-9]{1,9})_([0-9]{1,15})_([0-9]{1,15})")
@@ -75,19 +73,6 @@ def offset(given: Parameters) -> int:
     raise BadParameterError(f"cursor is {text!r}; allowed: the cursor from the page before.")
 
 
-def since_s(given: Parameters) -> float | None:
-    text = given.get("since")
-    if not text:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds <= LONGEST_S:
-        raise BadParameterError(f"since is {text!r}; allowed: {_BACK}, like 604800 for a week.")
-    return seconds
-
-
 def moment(given: Parameters, name: str, now: float) -> datetime | None:
     """Seconds back from `now` (epoch seconds), or a time in ISO 8601, in UTC if it names no zone."""
     text = given.get(name)
@@ -104,7 +89,7 @@ def moment(given: Parameters, name: str, now: float) -> datetime | None:
     elif 0 <= seconds <= LONGEST_S:
         return datetime.fromtimestamp(max(now - seconds, 0.0), UTC)
     raise BadParameterError(
-        f"{name} is {text!r}; allowed: {_BACK} (604800 is a week), or a time like 2026-11-21T08:00:00Z."
+        f"{name} is {text!r}; allowed: seconds back from now (604800 is a week), or a time like 2026-11-21T08:00:00Z."
     )
 
 

@@ -58,7 +58,7 @@ def prices() -> PriceReader:
 
 def costs(until: datetime | None = None) -> Costs:
     """As `queries`."""
-    return Costs(asker().at(until), prices())
+    return Costs(asker().at(until), prices(), house.adapters().clock, live_catalog().table)
 
 
 def queries(until: datetime | None = None) -> Queries:

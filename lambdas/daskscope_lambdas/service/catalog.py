@@ -157,7 +157,7 @@ class _Position(msgspec.Struct, frozen=True, array_like=True):
 
     sort: str
     asked_at: Annotated[float, msgspec.Meta(ge=0, le=LATEST_MS / 1e3)]
-    id: Annotated[int, msgspec.Meta(ge=0, lt=1 << 63)] | None = None
+    id: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)] | None = None
     key: str | float | None = None
 
     def behind(self, found: Mapping[str, Any]) -> _Position:
@@ -170,12 +170,14 @@ class _Position(msgspec.Struct, frozen=True, array_like=True):
     @classmethod
     def of(cls, cursor: str, sort: str) -> _Position:
         """Raises ValueError."""
-        with suppress(ValueError):
-            told = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
-            found = msgspec.json.decode(told, type=cls)
+        with suppress(ValueError, msgspec.DecodeError):
+            found = _POSITION.decode(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
             if found.sort == sort and found.id is not None:
                 return found
         raise ValueError(f"{cursor!r} is no cursor of this list: take the one that came with the page before.")
+
+
+_POSITION = msgspec.json.Decoder(_Position)
 
 
 def uuid_of(reference: str) -> str:

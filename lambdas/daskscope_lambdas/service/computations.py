@@ -6,10 +6,10 @@ Records are those of docs/reference/http-api.md, times left as datetimes.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from daskscope.errors import NotFound
 from daskscope_lambdas.ports import Clock, ClusterRow
 from daskscope_lambdas.service.catalog_rows import registry_columns
 from daskscope_lambdas.service.code import CodeKeeper
+from daskscope_lambdas.service.computation_records import computation, group, id_of, seconds_of
 from daskscope_lambdas.service.found import (
     Asker,
     Days,
@@ -27,11 +28,7 @@ from daskscope_lambdas.service.found import (
     days_of,
     days_since,
     found_in,
-    numbered,
-    scheduler_id,
-    seconds,
 )
-from daskscope_lambdas.service.words import dollars, share
 from daskscope_query import layout
 from daskscope_query.lake import Answer
 from daskscope_query.tables import CATALOG, MOMENT
@@ -72,7 +69,7 @@ class Computations:
     def groups(self, row: ClusterRow) -> Found:
         """All task groups of a cluster in the order in which they came, also those of no computation (scatter)."""
         answer = self._asker.ask_of(row, "groups")
-        return found_in([_group(found) for found in answer.records()], answer)
+        return found_in([group(found) for found in answer.records()], answer)
 
     def of_cluster(self, row: ClusterRow, limit: int, offset: int, wanted: Wanted = _ALL) -> Found:
         """A cluster's computations with their groups and the text of their code, null where it is not kept any more."""
@@ -82,11 +79,11 @@ class Computations:
     def of_account(self, account: str, limit: int, offset: int, wanted: Wanted) -> Found:
         """As of one cluster, but without groups."""
         catalog = self._catalog(account)
-        days, clusters = self._looked_at(catalog, wanted.since)
         asked = {**asdict(wanted), "limit": limit, "offset": offset}
-        if wanted.cluster is None:
-            asked["clusters"] = clusters
-        return self._page(account, catalog, days, asked, whole=False)
+        if wanted.cluster is not None:
+            catalog = catalog.filter(pc.field("cluster") == wanted.cluster)
+        days, clusters = self._looked_at(catalog, wanted.since, of_one=wanted.cluster is not None)
+        return self._page(account, catalog, days, {**asked, **clusters}, whole=False)
 
     def alone(self, row: ClusterRow, id: str) -> Found:
         """A computation of a cluster as in its list. Raises NotFound."""
@@ -111,7 +108,7 @@ class Computations:
             return newest[0]
         # A scheduler whose plugin has started anew since; one that started later cannot be it.
         began = datetime.fromtimestamp(min(int(boot[:12], 16) / 1e3, self._clock.now()), UTC)
-        later = catalog.filter((pc.field("boot") > boot) & (pc.field("last_received_at") >= pa.scalar(began, MOMENT)))
+        later = _heard_since(catalog.filter(pc.field("boot") > boot), began)
         days = (began.date() - timedelta(1), layout.day_of(self._clock.now()))
         asked = {"ids": [id], "clusters": later.column("cluster").to_pylist(), "limit": 1, "offset": 0}
         found = self._ask(account, catalog, days, asked).records() if later.num_rows else []
@@ -119,15 +116,20 @@ class Computations:
             raise NotFound(f"No computation {id} in account {account}. `daskscope computations` lists them.")
         return found[0]["cluster"]
 
-    def _looked_at(self, catalog: pa.Table, since: datetime | None) -> tuple[Days, list[str] | None]:
-        """Arrival days, and the clusters to which they are narrowed (None: all): what a cluster told before `since` of
-        what went on after it is looked for, too."""
+    def _looked_at(
+        self, catalog: pa.Table, since: datetime | None, *, of_one: bool
+    ) -> tuple[Days, dict[str, list[str]]]:
+        """Arrival days, and the clusters to which they are narrowed, where that helps: what a cluster told before
+        `since` of what went on after it is looked for, too."""
         first, last = days_since(since, self._clock.now())
-        if since is None:
-            return (first, last), None
-        heard = catalog.filter(pc.field("last_received_at") >= pa.scalar(since, MOMENT))
-        began = min((at.date() for at in heard.column("first_received_at").to_pylist()), default=first)
-        return (min(first, began), last), heard.column("cluster").to_pylist() if began < first else None
+        if since is None and not of_one:
+            return (first, last), {}
+        heard = catalog if since is None else _heard_since(catalog, since)
+        told: list[date] = [at.date() for at in heard.column("first_received_at").to_pylist()]
+        began = min(told, default=last)
+        if of_one or began >= first:
+            return (min(began, last) if of_one else first, last), {}
+        return (began, last), {"clusters": heard.column("cluster").to_pylist()}
 
     def _found(self, row: ClusterRow, asked: Mapping[str, Any], *, whole: bool) -> Found:
         return self._page(row.account, self._listed(row), days_of(row), asked, whole=whole)
@@ -142,13 +144,13 @@ class Computations:
     def _page(self, account: str, catalog: pa.Table, days: Days, asked: Mapping[str, Any], *, whole: bool) -> Found:
         page = self._ask(account, catalog, days, asked)
         rows = page.records()
-        ids = [_id(found) for found in rows]
+        ids = [id_of(found) for found in rows]
         clusters = sorted({found["cluster"] for found in rows})
         inner = self._asker.at(page.until).ask("groups", account, days, clusters=clusters, computations=ids)
         groups: dict[str, list[Record]] = defaultdict(list)
         for found in inner.records():
-            groups[f"{found['boot']}-{found['computation']}"].append(_group(found))
-        records = [_computation(found, groups[_id(found)], whole=whole) for found in rows]
+            groups[f"{found['boot']}-{found['computation']}"].append(group(found))
+        records = [computation(found, groups[id_of(found)], whole=whole) for found in rows]
         self._add_code(account, records)
         return found_in(records, page, inner)
 
@@ -167,9 +169,9 @@ class Computations:
         return {
             "since": since,
             **{name: found[name] for name in ("n", "n_clusters", "rank")},
-            "median_duration": _seconds_of(found["median_ms"]),
-            "least_duration": _seconds_of(found["least_ms"]),
-            "most_duration": _seconds_of(found["most_ms"]),
+            "median_duration": seconds_of(found["median_ms"]),
+            "least_duration": seconds_of(found["least_ms"]),
+            "most_duration": seconds_of(found["most_ms"]),
         }
 
     def _add_code(self, account: str, computations: Iterable[Record]) -> None:
@@ -184,70 +186,5 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def _id(found: Record) -> str:
-    return f"{found['boot']}-{found['no']}"
-
-
-def _computation(found: Record, groups: Sequence[Record], *, whole: bool) -> Record:
-    frames = {tuple(frame.values()): frame for call in found["code"] for frame in call}
-    record = {
-        "id": _id(found),
-        "cluster_id": found["cluster_id"],
-        "scheduler_id": scheduler_id(found["cluster"], {}),
-        "cluster_name": found["cluster_name"],
-        "user": found["user"],
-        "status": found["status"],
-        "start": found["start_at"],
-        "stop": found["stop_at"],
-        "duration": _seconds_of(found["duration_ms"]),
-        "fingerprint": found["fingerprint"],
-        # Calls share their outer frames: each frame once.
-        "code": list(frames.values()),
-        "n_tasks": found["n_tasks"],
-        "n_tasks_erred": found["n_tasks_erred"],
-        "states": _sum(group["states"] for group in groups),
-        "seconds": _sum(group["seconds"] for group in groups),
-        "bytes": sum(group["bytes"] for group in groups),
-        "cost": _cost(found),
-    }
-    return {**record, "groups": groups} if whole else record
-
-
-def _cost(found: Record) -> Record:
-    known = found["dollars"] is not None
-    basis = "unknown: nobody knows yet what its cluster cost"
-    if known:
-        of = f"the thread time of cluster {found['cluster_id']}, which cost {dollars(found['cluster_dollars'])}"
-        basis = f"{found['quality']}: {share(found['share'], 1)} of {of}"
-    quality = found["quality"] if known else "unknown"
-    return {"dollars": found["dollars"], "idle": None, "failed": None, "quality": quality, "basis": basis}
-
-
-def _group(found: Record) -> Record:
-    return {
-        "id": numbered(found["boot"], found["no"]),
-        "computation": numbered(found["boot"], found["computation"]),
-        "name": found["name"],
-        "prefix": found["prefix"],
-        "start": found["start_at"],
-        "stop": found["stop_at"],
-        "n_tasks": found["n_tasks"],
-        "n_tasks_erred": found["n_tasks_erred"],
-        "states": found["states"],
-        "seconds": seconds(found["action_us"]),
-        "bytes": found["nbytes"],
-        "dependencies": found["dependencies"],
-        "types": found["types"],
-        "span": found["span"],
-    }
-
-
-def _seconds_of(ms: float | None) -> float | None:
-    return None if ms is None else ms / 1e3
-
-
-def _sum(maps: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    total: Counter[str] = Counter()
-    for entries in maps:
-        total.update(entries)
-    return dict(total)
+def _heard_since(catalog: pa.Table, since: datetime) -> pa.Table:
+    return catalog.filter(pc.field("last_received_at") >= pa.scalar(since, MOMENT))

@@ -21,6 +21,8 @@ LARGES = {
 }
 """Sizes of an instance family in units of its `large`; `<n>xlarge` has 2n. So its price, in the families listed."""
 
+_LATEST_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+
 
 @dataclass(frozen=True, slots=True)
 class Quote:
@@ -115,5 +117,6 @@ class Prices:
 
     def at(self, moment: float) -> PriceTable:
         """The table in force at `moment` (epoch seconds); before the first one, that one."""
-        day = datetime.fromtimestamp(moment, UTC).date()
+        # A start is what a scheduler says it is.
+        day = datetime.fromtimestamp(min(max(moment, 0.0), _LATEST_S), UTC).date()
         return next((table for table in reversed(self.tables) if table.since <= day), self.tables[0])

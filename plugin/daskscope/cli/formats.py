@@ -87,8 +87,8 @@ def _parquet(records: Records) -> None:
 def save(records: Records, file: BinaryIO) -> None:
     """As Parquet. Raises ClickException without pyarrow."""
     try:
-        parquet = needed("pyarrow.parquet", "arrow", "Parquet")
         table = records.to_arrow()
+        parquet = needed("pyarrow.parquet", "arrow", "Parquet")
     except ImportError as error:
         raise click.ClickException(str(error)) from error
     parquet.write_table(table, file, compression="zstd")

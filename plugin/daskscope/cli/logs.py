@@ -61,6 +61,8 @@ def logs(
     if tail:
         if form not in FOLLOWED or columns:
             raise click.UsageError("--tail prints lines or --format jsonl as they come, and neither --columns.")
+        if cluster is None:
+            raise click.UsageError("--tail follows one cluster: name it, or say `latest`.")
         for record in session.logs(cluster, follow=True, **_but_none(wanted)):
             line(record) if form == "jsonl" else click.echo(told(record))
         return

@@ -14,7 +14,7 @@ from daskscope.cli.listing import formatted
 from daskscope.cli.status import answers, heading
 from daskscope.cli.table import table
 from daskscope.errors import NotFound
-from daskscope.records import Records, printable, shown
+from daskscope.records import Record, Records, printable, shown
 
 if TYPE_CHECKING:
     from daskscope.session import Session
@@ -41,7 +41,7 @@ def show(session: Session, which: str, form: str) -> None:
         click.echo("\n\n".join(_computation(found)))
 
 
-def _found(session: Session, which: str) -> tuple[Mapping[str, Any], bool]:
+def _found(session: Session, which: str) -> tuple[Record, bool]:
     """The record, and whether it is a cluster's. Raises NotFound."""
     try:
         return session.get_cluster(number_of(session, which)), True
@@ -51,7 +51,7 @@ def _found(session: Session, which: str) -> tuple[Mapping[str, Any], bool]:
     return session.get_computation(which), False
 
 
-def _cluster(session: Session, found: Mapping[str, Any]) -> Iterator[str]:
+def _cluster(session: Session, found: Record) -> Iterator[str]:
     number = found["id"]
     yield f"{heading(found)}\n{printable(found.url or '')}".rstrip()
     yield answers(found)
@@ -67,9 +67,9 @@ def _cluster(session: Session, found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _latest(name: str, records: Records, number: int) -> str:
-    head = (
-        f"The latest {name}; `daskscope {name} {number}` lists them all" if len(records) == FEW else name.capitalize()
-    )
+    head = name.capitalize()
+    if len(records) == FEW:
+        head = f"{head}, the latest; `daskscope {name} {number}` lists all"
     return f"{head}:\n{table(records)}"
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from html import escape
 from typing import Any
 
 from daskscope.records import html
 from daskscope.records.table import Records
-from daskscope.records.values import CELL, Figure, printable, shown
+from daskscope.records.values import CELL, Figure, printable, printable_lines, shown
 
 QUESTIONS = {
     "finished": "Did it finish?",
@@ -33,6 +32,7 @@ class Record(dict[str, Any]):
         parts = [
             "\n".join(f"{question} {sentence}" for question, sentence in self._answers()),
             "\n".join(f"{name:<{width}}  {text}" for name, text in facts),
+            *(f"{place}\n{_indented(code)}" for place, code in self._codes()),
             *(f"{name}:\n{table.text(cell=cell)}" for name, table in self._tables()),
         ]
         return "\n\n".join(part for part in parts if part)
@@ -42,42 +42,54 @@ class Record(dict[str, Any]):
 
     def _repr_html_(self) -> str:
         answers, facts = list(self._answers()), html.facts(self._facts(2 * CELL))
-        tables = "".join(f"<p>{escape(name)}</p>{table.table_html()}" for name, table in self._tables())
+        tables = "".join(f"<p>{html.said(name)}</p>{table.table_html()}" for name, table in self._tables())
+        codes = "".join(html.code(place, code) for place, code in self._codes())
         body = html.facts(answers) + html.folded("All that is known of it", facts) if answers else facts
-        return html.page(body + tables, url=self.url)
+        return html.page(body + codes + tables, url=self.url)
 
     def _answers(self) -> Iterator[tuple[str, str]]:
         """Questions and sentences."""
-        answers: Mapping[str, Any] = self.get("answers") or {}
-        for name, question in QUESTIONS.items():
-            if name in answers:
-                yield question, printable(str(answers[name].get("sentence", "")))
-        if completeness := self.get("completeness"):
-            yield "Is all of it here?", printable(str(completeness.get("sentence", "")))
+        answers = self.get("answers")
+        for name, question in QUESTIONS.items() if isinstance(answers, Mapping) else ():
+            if sentence := _sentence(answers.get(name)):
+                yield question, sentence
+        if sentence := _sentence(self.get("completeness")):
+            yield "Is all of it here?", sentence
 
     def _facts(self, cell: int | None) -> Iterator[tuple[str, str]]:
         """What is neither an answer nor a table, nor empty."""
         for name, value in self.items():
-            if name in ("answers", "completeness") or _is_table(value):
+            if _is_table(value) or (name in ("answers", "completeness") and isinstance(value, Mapping)):
                 continue
             if text := shown(name, value, cell):
                 yield printable(name), text
 
     def _tables(self) -> Iterator[tuple[str, Records]]:
         for name, value in self.items():
-            if _is_table(value):
+            if _is_table(value) and name != "code":
                 yield printable(name), Records(value)
+
+    def _codes(self) -> Iterator[tuple[str, str]]:
+        """Where a piece of code stands, and what it says."""
+        pieces: Any = self["code"] if _is_table(self.get("code")) else []
+        for piece in pieces:
+            if "diff" in piece:
+                yield printable(f"code, from {piece.get('from')} to {piece.get('to')}"), str(piece["diff"])
+            else:
+                place = f"{piece.get('file') or 'code'}:{piece.get('line') or '?'}"
+                yield printable(place), str(piece.get("text") or "(its text is not kept)")
 
 
 class Comparison(Record):
     """Clusters or computations held against each other, a column for each: `items` (what they are), `measures`,
-    `seconds` (by action), `groups` (by their share of the difference), `differs` (what is not the same), `code`."""
+    `seconds` (by action), `groups` (by their share of the difference), `differs` (what is not the same), `code` (its
+    changes), `profile` and `missing` (what is not known of them)."""
 
     def _tables(self) -> Iterator[tuple[str, Records]]:
         heads = [str(item.get("name") or item.get("id")) for item in self.get("items", ())]
         heads = heads if len(set(heads)) == len(heads) else [str(item.get("id")) for item in self.get("items", ())]
         for name, value in self.items():
-            if _is_table(value):
+            if _is_table(value) and name != "code":
                 yield printable(name), Records([_spread(row, heads) for row in value])
 
 
@@ -100,6 +112,14 @@ def _spread(row: Mapping[str, Any], heads: list[str]) -> dict[str, Any]:
 
 _UNITS = {"s": "duration", "bytes": "bytes", "dollars": "dollars", "$": "dollars", "share": "share"}
 """Units to keys of the same unit."""
+
+
+def _sentence(answer: object) -> str:
+    return printable(str(answer.get("sentence", ""))) if isinstance(answer, Mapping) else ""
+
+
+def _indented(code: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in printable_lines(code).split("\n"))
 
 
 def _is_table(value: object) -> bool:

@@ -45,6 +45,8 @@ def _plain(value: Any) -> Any:
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if type(value).__name__ == "MonthDayNano":  # an interval of DuckDB's, whose months are no number of seconds
+        return str(value) if value.months else value.days * 86_400 + value.nanoseconds / 1e9
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, UUID):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self, SupportsIndex, overload
 
 from daskscope.records import arrow, html
-from daskscope.records.values import CELL, SHOWN, Figure, is_number, shown
+from daskscope.records.values import CELL, SHOWN, Figure, is_number, printable, shown
 
 
 class Records(list[dict[str, Any]]):
@@ -69,13 +69,14 @@ class Records(list[dict[str, Any]]):
         names = self.columns
         body = [[shown(name, row.get(name), cell) for name in names] for row in self[:rows]]
         right = [is_right(name, self) for name in names]
-        widths = [max(map(len, column)) for column in zip(names, *body, strict=True)]
+        heads = [*map(printable, names)]
+        widths = [max(map(len, column)) for column in zip(heads, *body, strict=True)]
         lines = [
             "  ".join(
                 text.rjust(width) if to_right else text.ljust(width)
                 for text, width, to_right in zip(line, widths, right, strict=True)
             ).rstrip()
-            for line in [names, *body]
+            for line in [heads, *body]
         ]
         return "\n".join([*lines, *self._notes(rows)])
 

@@ -25,13 +25,18 @@ DURATIONS = frozenset({"duration", "median_duration", "p95_duration", "idle_time
 """Seconds that something took by the clock. Sums of work (`seconds`, `thread_seconds`, `thread_hours`) are numbers:
 they are multiplied by prices and divided by each other."""
 DOLLARS = frozenset({"dollars", "idle", "failed", "cost_median", "median_cost"})
-SHARES = frozenset({"share", "measured_share"})
+SHARES = frozenset({"share", "shares", "measured_share"})
 """Of 1; shown in percent."""
 
 
 def printable(text: str) -> str:
     """A task's exception may hold escape sequences: none of them reaches the terminal."""
     return "".join(c if c.isprintable() else " " for c in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same of a text of several lines."""
+    return "\n".join(map(printable, text.expandtabs(4).split("\n")))
 
 
 def shown(name: str, value: Any, limit: int | None = None) -> str:
@@ -71,7 +76,7 @@ def _number(name: str, value: float) -> str:
     if name in DURATIONS and 0 <= value < float("inf"):
         return format_time(value)
     if name in DOLLARS:
-        return f"${value:,.2f}"
+        return "<$0.01" if 0 < value < 0.01 else f"${value:,.2f}"
     if name in SHARES:
         return f"{100 * value:.0f} %"
     if isinstance(value, float):

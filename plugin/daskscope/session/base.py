@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from daskscope.arguments import TIMEOUT, Cluster, Timeout
 from daskscope.connection import LARGE_PAGE, Connection
+from daskscope.errors import SettingsError
 from daskscope.records import Record, Records
 
 PAGES = {"clusters": "analytics"}
@@ -48,6 +49,12 @@ class Base:
     def whoami(self) -> Record:
         """Whose the token is: its `account`, `name` and `scopes`; and `version` and `api` of the server."""
         return Record(self._connection.get("/whoami", {}))
+
+    def _asked(self, account: str | None, workspace: str | None, limit: int | None = None) -> str:
+        """The account that is asked about; by then nothing else is wrong with the arguments. Raises SettingsError."""
+        if limit is not None and limit < 1:
+            raise SettingsError("limit", limit, "1 or more, or None for all")
+        return self._connection.account(account, workspace)
 
     def _list(
         self,

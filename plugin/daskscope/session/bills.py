@@ -42,8 +42,8 @@ class Bills(Base):
             "tag": tag,
         }
         columns = (*keys.split(","), *_FIGURES)
-        return self._list(self._connection.account(account, workspace), "costs", query, limit, columns)
+        return self._list(self._asked(account, workspace, limit), "costs", query, limit, columns)
 
     def prices(self, account: str | None = None, *, workspace: str | None = None) -> Record:
         """The prices in force, and whence they are."""
-        return Record(self._connection.get(f"/{self._connection.account(account, workspace)}/prices", {}))
+        return Record(self._connection.get(f"/{self._asked(account, workspace)}/prices", {}))

@@ -38,7 +38,6 @@ class Clusters(Base):
         `tag` is `key` or `key=value`; `q` a part of the name, user, host, kind or tags, or the number. `sort` is a key
         like `cost`, `duration` or `peak_memory`; with a leading `-`, greatest first. `.total` tells how many match.
         """
-        asked = self._connection.account(account, workspace)
         query: dict[str, Any] = {
             "since": moment(since, "since"),
             "until": moment(until, "until"),
@@ -50,6 +49,7 @@ class Clusters(Base):
             "q": q,
             "sort": sort,
         }
+        asked = self._asked(account, workspace, limit)
         answers = list(self._connection.pages(f"/{asked}/clusters", query, limit, PAGE))
         items = [record for answer in answers for record in answer["items"]]
         url = self._connection.link(asked, "analytics", query)
@@ -57,7 +57,7 @@ class Clusters(Base):
 
     def get_cluster(self, cluster_id: Cluster, account: str | None = None, *, workspace: str | None = None) -> Record:
         """One cluster with its `answers`, by number, scheduler id or UUID."""
-        asked, place = self._connection.account(account, workspace), part(cluster_id)
+        asked, place = self._asked(account, workspace), part(cluster_id)
         url = self._connection.link(asked, f"analytics/clusters/{place}", {})
         return Record(self._connection.get(f"/{asked}/clusters/{place}", {}), url=url)
 
@@ -76,7 +76,7 @@ class Clusters(Base):
         close it.
         """
         said = {} if reason is None else {"reason": reason}
-        asked = self._connection.account(account, workspace)
+        asked = self._asked(account, workspace)
         return Record(self._connection.post(f"/{asked}/clusters/{part(cluster_id)}/close", said))
 
     def compare(self, *ids: Cluster, account: str | None = None, workspace: str | None = None) -> Comparison:
@@ -87,5 +87,5 @@ class Clusters(Base):
         """
         if not 2 <= len(ids) <= MOST_COMPARED:
             raise SettingsError("ids", ids, f"2 to {MOST_COMPARED} cluster numbers, or ids of computations")
-        asked = self._connection.account(account, workspace)
+        asked = self._asked(account, workspace)
         return Comparison(self._connection.get(f"/{asked}/compare", {"ids": ",".join(map(str, ids))}))

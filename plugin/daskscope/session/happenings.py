@@ -35,13 +35,15 @@ class Happenings(Base):
         *,
         origin: Origin | None = None,
         group: bool = False,
+        family: str | None = None,
+        until: Moment = None,
         limit: int | None = None,
         workspace: str | None = None,
     ) -> Records:
         """Exceptions of all clusters or of one, latest first. `since` counts for one cluster too; None: its whole life.
 
         With `group=True` one record a family: those that differ in numbers, addresses and the like alone; how often it
-        came on which of the `days`, and whether it is `new`.
+        came on which of the `days`, and whether it is `new`. `family` is the id of one: its exceptions.
         """
         query: dict[str, Any] = {
             "since": moment(since, "since"),
@@ -49,8 +51,10 @@ class Happenings(Base):
             "cluster": cluster_of(cluster_id, scheduler_id),
             "origin": among("origin", origin, get_args(Origin)),
             "group": "family" if group else None,
+            "family": family,
+            "until": moment(until, "until"),
         }
-        asked = self._connection.account(account, workspace)
+        asked = self._asked(account, workspace, limit)
         return self._list(asked, "exceptions", query, limit, _FAMILIES if group else _EXCEPTIONS, size=PAGE)
 
     def list_events(
@@ -110,7 +114,7 @@ class Happenings(Base):
             "cluster": cluster_id,
             "sort": among("sort", sort, ("time", "bytes", "count")),
         }
-        return self._list(self._connection.account(account, workspace), "prefixes", query, limit, _PREFIXES)
+        return self._list(self._asked(account, workspace, limit), "prefixes", query, limit, _PREFIXES)
 
     def list_code(
         self,
@@ -124,7 +128,7 @@ class Happenings(Base):
     ) -> Records:
         """The same code across clusters, one record a `fingerprint`: how often it ran, how long, how it failed."""
         query = {"since": moment(since, "since"), "until": moment(until, "until"), "user": user}
-        return self._list(self._connection.account(account, workspace), "code", query, limit, _CODE)
+        return self._list(self._asked(account, workspace, limit), "code", query, limit, _CODE)
 
     def compare_hardware(
         self,
@@ -138,7 +142,7 @@ class Happenings(Base):
     ) -> Records:
         """How one code, by its fingerprint, did on different machines: a record for each kind and number of them."""
         query = {"code": code, "since": moment(since, "since"), "until": moment(until, "until")}
-        return self._list(self._connection.account(account, workspace), "hardware", query, limit, _HARDWARE)
+        return self._list(self._asked(account, workspace, limit), "hardware", query, limit, _HARDWARE)
 
     def _happened(
         self,
@@ -155,6 +159,6 @@ class Happenings(Base):
     ) -> Records:
         if cluster is not None:
             without(_WHOLE, since=None if since == AUTO else since, until=until, user=user)
-            return self._of_cluster(self._connection.account(account, workspace), cluster, what, query, limit, columns)
+            return self._of_cluster(self._asked(account, workspace, limit), cluster, what, query, limit, columns)
         query |= {"since": begin(since, None), "until": moment(until, "until"), "user": user}
-        return self._list(self._connection.account(account, workspace), what, query, limit, columns)
+        return self._list(self._asked(account, workspace, limit), what, query, limit, columns)

@@ -48,7 +48,7 @@ class Processes(Base):
         """Scheduler, workers and clients of one cluster in the order in which they came; `mismatched`: packages of
         other versions than the scheduler's, and `.mismatches` over the whole cluster."""
         query = {"role": among("role", role, get_args(Role))}
-        asked, place = self._connection.account(account, workspace), part(cluster_id)
+        asked, place = self._asked(account, workspace, limit), part(cluster_id)
         answers = list(self._connection.pages(f"/{asked}/clusters/{place}/members", query, limit, LARGE_PAGE))
         items = [member for answer in answers for member in answer["items"]]
         url = self._connection.link(asked, f"analytics/clusters/{place}", {})
@@ -58,7 +58,7 @@ class Processes(Base):
         self, cluster_id: Cluster, account: str | None = None, *, limit: int | None = None, workspace: str | None = None
     ) -> Records:
         """Each worker that one cluster had: last values and peaks."""
-        asked = self._connection.account(account, workspace)
+        asked = self._asked(account, workspace, limit)
         return self._of_cluster(asked, cluster_id, "workers", {}, limit, _WORKERS)
 
     def list_samples(
@@ -82,15 +82,16 @@ class Processes(Base):
             "until": moment(until, "until"),
         }
         columns = _WORKER_SAMPLES if worker else _SAMPLES
-        asked = self._connection.account(account, workspace)
+        asked = self._asked(account, workspace, limit)
         return self._of_cluster(asked, cluster_id, "samples", query, limit, columns)
 
     @overload
     def logs(
         self, cluster_id: Cluster | None = None, workers: str | Iterable[str] | None = None, filter: str | None = None,
         since: Moment = AUTO, follow: Literal[False] = False, *, until: Moment = None, level: str | int | None = None,
-        role: Logging | None = None, scheduler: bool = True, order: Literal["asc", "desc"] = "desc",
-        account: str | None = None, limit: int | None = None, workspace: str | None = None,
+        role: Logging | None = None, scheduler: bool = True, user: str | None = None,
+        order: Literal["asc", "desc"] = "desc", account: str | None = None, limit: int | None = None,
+        workspace: str | None = None,
     ) -> Records: ...  # fmt: skip
     @overload
     def logs(
@@ -110,13 +111,15 @@ class Processes(Base):
         level: str | int | None = None,
         role: Logging | None = None,
         scheduler: bool = True,
+        user: str | None = None,
         order: Literal["asc", "desc"] = "desc",
         account: str | None = None,
         limit: int | None = None,
         workspace: str | None = None,
     ) -> Records | Iterator[dict[str, Any]]:
         """Log lines with `filter` in them, whatever its case, of this `level` or worse: of one cluster, or of all (a
-        week of them, unless `since` says otherwise). The latest first; `order="asc"` turns that around.
+        week of them, unless `since` says otherwise) or those of one `user`. The latest first; `order="asc"` turns that
+        around.
 
         `workers` are addresses, hosts or names, one or several; `scheduler=False` leaves the scheduler's lines out.
         With `follow=True`, an iterator: lines of one cluster, oldest first, and new ones as they come, until it has
@@ -130,15 +133,17 @@ class Processes(Base):
             "scheduler": None if scheduler else "false",
             "since": begin(since, cluster_id),
         }
+        if cluster_id is not None:
+            without("beside a cluster, which has one", user=user)
         if follow:
             if cluster_id is None:
                 raise SettingsError("cluster_id", None, "a cluster, to follow its lines")
             without("with follow=True, which goes on", until=until, limit=limit)
-            asked = self._connection.account(account, workspace)
+            asked = self._asked(account, workspace, limit)
             return follow_lines(self._connection, asked, cluster_id, query)
         among("order", order, ("asc", "desc"))
-        query |= {"until": moment(until, "until"), "order": None if order == "desc" else order}
-        asked = self._connection.account(account, workspace)
+        query |= {"until": moment(until, "until"), "user": user, "order": None if order == "desc" else order}
+        asked = self._asked(account, workspace, limit)
         if cluster_id is None:
             return self._list(asked, "logs", query, limit, ("cluster_id", *_LOGS))
         return self._of_cluster(asked, cluster_id, "logs", query, limit, _LOGS)
@@ -170,7 +175,7 @@ class Processes(Base):
         else:
             without("beside a cluster or computation, which has one", user=user)
             query |= {"by": among("by", by, ("prefix",)), "computation": computation_id}
-        asked = self._connection.account(account, workspace)
+        asked = self._asked(account, workspace, limit)
         if cluster_id is None and computation_id is not None:
             found = self._connection.get(f"/{asked}/computations/{part(computation_id)}", {})
             cluster_id = str(found["cluster_id"])

@@ -32,7 +32,7 @@ class Query(Base):
         `daskscope serve` on this machine. Raises BadRequest with DuckDB's words, and for any other server.
         """
         between = moment(since, "since"), moment(until, "until")
-        asked = self._connection.account(account, workspace)
+        asked = self._asked(account, workspace)
         source = self._connection.source
         if isinstance(source, direct.Lake):
             return Result(source.sql(query, asked, params, *between))

@@ -21,7 +21,7 @@ class Tokens(Base):
         self, account: str | None = None, *, limit: int | None = None, workspace: str | None = None
     ) -> Records:
         """The account's tokens, none of their secrets."""
-        return self._list(self._connection.account(account, workspace), "tokens", {}, limit, _TOKENS, size=PAGE)
+        return self._list(self._asked(account, workspace, limit), "tokens", {}, limit, _TOKENS, size=PAGE)
 
     def create_token(
         self,
@@ -38,11 +38,11 @@ class Tokens(Base):
         for scope in wanted:
             among("scopes", scope, get_args(Scope))
         body = {"name": name, "scopes": wanted, "expires_in_s": seconds(expires, "expires", _EXPIRES)}
-        return Record(self._connection.post(f"/{self._connection.account(account, workspace)}/tokens", body))
+        return Record(self._connection.post(f"/{self._asked(account, workspace)}/tokens", body))
 
     def revoke_token(self, key_id: str, account: str | None = None, *, workspace: str | None = None) -> Record:
         """Ends a token, by the `key_id` of the list: whoever sends it is not let in any more. Raises NotFound."""
-        asked = self._connection.account(account, workspace)
+        asked = self._asked(account, workspace)
         return Record(self._connection.delete(f"/{asked}/tokens/{part(key_id)}"))
 
 

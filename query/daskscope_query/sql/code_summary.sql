@@ -9,7 +9,7 @@ SELECT
     max(ms) AS most_ms,
     CASE WHEN $duration_ms::BIGINT IS NOT NULL THEN 1 + count(*) FILTER (ms < $duration_ms) END AS rank
 FROM (
-    SELECT cluster, greatest(epoch_ms(stop_at) - epoch_ms(start_at), 0) AS ms
+    SELECT cluster, CASE WHEN stop_at IS NOT NULL THEN greatest(epoch_ms(stop_at) - epoch_ms(start_at), 0) END AS ms
     FROM computations
     WHERE fingerprint(code) = $fingerprint AND start_at >= $since::TIMESTAMPTZ
 )

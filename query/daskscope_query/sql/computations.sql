@@ -45,12 +45,12 @@ judged AS (
         c."user",
         c.quality,
         c.dollars AS cluster_dollars,
-        greatest(epoch_ms(m.stop_at) - epoch_ms(m.start_at), 0) AS duration_ms,
+        CASE WHEN m.stop_at IS NOT NULL THEN greatest(epoch_ms(m.stop_at) - epoch_ms(m.start_at), 0) END AS duration_ms,
         coalesce(made.n_tasks, 0) AS n_tasks,
         coalesce(made.n_tasks_erred, 0) AS n_tasks_erred,
         coalesce(made.work_us, 0) AS work_us,
-        least(made.work_us / nullif(c.thread_us, 0), 1) AS share,
-        c.dollars * least(made.work_us / nullif(c.thread_us, 0), 1) AS dollars,
+        CASE WHEN c.thread_us > 0 THEN least(coalesce(made.work_us, 0) / c.thread_us, 1) END AS share,
+        c.dollars * share AS dollars,
         CASE
             WHEN m.stop_at IS NULL
                 AND (c.phase = 'closed' OR epoch_ms($now::TIMESTAMPTZ) - epoch_ms(c.last_received_at) > c.next_s * 3000)

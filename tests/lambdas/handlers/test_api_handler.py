@@ -67,7 +67,7 @@ def refused(answer: dict[str, Any]) -> tuple[int, str]:
 
 
 def test_whoami_needs_any_token(get: Get, token: Token):
-    assert body(get("/api/v1/whoami", token("ingest"))) == {"account": "acme", "name": "test", "scopes": ["ingest"]}
+    assert body(get("/api/v1/whoami", token("ingest")))["account"] == "acme"
     assert refused(get("/api/v1/whoami")) == (401, "not-logged-in")
 
 
@@ -209,14 +209,14 @@ def test_what_was_observed_inside_a_cluster(get: Get, token: Token, full: None):
     assert asked(f"tasks?limit=2&cursor={asked('tasks?limit=2')['cursor']}")["items"][0]["id"].endswith("-2")
     assert asked("metrics?by=prefix")["items"][0]["span"] is None
     for narrowed in ("members?role=client", "deaths?expected=true", "logs?level=error", "logs?text=nowhere",
-                     "logs?worker=tcp://x", "logs?role=nanny", "logs?since=2026-11-21T09:00:00Z", "logs?until=5",
+                     "logs?workers=tcp://x", "logs?role=nanny", "logs?since=2026-11-21T09:00:00Z", "logs?until=5",
                      "tasks?group=other", "profile?prefix=other", "profile?since=2026-11-21T08:01:00Z",
                  "profile?until=2026-11-21T08:00:00Z", "samples?worker=tcp://x", "metrics?span=other",
                  "events?topic=other",
                      "exceptions?origin=dask"):  # fmt: skip
         assert asked(narrowed)["items"] == [], narrowed
     for kept in ("members?role=worker", "deaths?expected=false", "logs?level=WARNING", "logs?level=30",
-                 "logs?text=MEMORY", "logs?worker=tcp://127.0.0.1:40001", "logs?role=worker", "logs?since=5",
+                 "logs?text=MEMORY", "logs?workers=tcp://127.0.0.1:40001", "logs?role=worker", "logs?since=5",
                  "logs?since=2026-11-21T08:00:03&until=2026-11-21T09:00:03%2B01:00", "tasks?group=sum-1",
                  "logs?since=2026-11-21T09:00:03+01:00&until=2026-11-21 08:00:03.000 00", "logs?since=2026-11-21+08:00",
                  "profile?prefix=sum&by=prefix", "profile?since=2026-11-21T08:00:59Z&until=2026-11-21T08:02:00Z",
@@ -236,7 +236,7 @@ def test_log_lines_page_whole(get: Get, token: Token, full: None, monkeypatch: p
 
 INSIDE = ("workers", "members", "deaths", "logs", "spans", "metrics", "tasks", "profile", "samples", "groups")
 ROUTES = (*(f"clusters/1/{name}" for name in INSIDE), "clusters", "clusters/1", "clusters/1/computations",
-          "clusters/1/exceptions", "clusters/1/events",
+          "clusters/1/exceptions", "clusters/1/events", "computations", "profile",
           "exceptions")  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from daskscope import wire
 from daskscope.errors import BadMessage
 from daskscope.testing import (
     CLUSTER,
+    START_MS,
     death,
     environment,
     exception,
@@ -27,20 +28,29 @@ from daskscope.testing import (
     tasks,
     workers,
 )
+from daskscope.wire import LATEST_MS
+from daskscope_lambdas.adapters.local import DiskVault
 from daskscope_lambdas.handlers.answering import answer
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.check import check
+from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.compact import Compactor
+from daskscope_lambdas.service.computations import Computations
 from daskscope_lambdas.service.found import Asker
 from daskscope_lambdas.service.limits import COUNT, EITHER, GROWN, MAX_VALUE, PLACE, SMALL
-from daskscope_lambdas.service.observed import Observed
+from daskscope_lambdas.service.observed import Lines, Observed
+from daskscope_lambdas.service.profiles import Profiles, Wanted
 from daskscope_lambdas.service.queries import Queries
 from daskscope_lambdas.service.rows import to_rows
+from daskscope_lambdas.service.same_code import SameCode
+from daskscope_lambdas.service.team import Team
+from daskscope_lambdas.service.timelines import Timelines
 from daskscope_lambdas.testing import FakeClock
-from tests.query.lake_rig import DAY, DAY_S, START, TOMORROW, LakeRig, envelope
+from tests.query.lake_rig import DAY, DAY_S, START, LakeRig, catalog, envelope
 
 ROW = ClusterRow(account="acme", id=1, uuid=CLUSTER, started_at=START, first_received_at=START,
                  last_received_at=START + DAY_S)  # fmt: skip
+FRAME = wire.Frame(code="a" * 32, file="job.py", line=1)
 _COLUMNS = ("memory_limit_mib", "memory_mib", "managed_mib", "spilled_mib", "net_read_kib_s", "net_write_kib_s",
             "disk_read_kib_s", "disk_write_kib_s")  # fmt: skip
 
@@ -68,6 +78,7 @@ def extreme(small: int, count: int, grown: int, either: int, value: float) -> di
         "logs": logs({"no": 0, "dropped": count}, {"no": 1, "dropped": count}),
         "tasks": tasks(2, duration_us=[count] * 2, nbytes=[either] * 2, weight=small),
         "spans": [span()],
+        "computations": [wire.Computation(no=0, start_ms=START_MS, stop_ms=LATEST_MS, code=[[FRAME]])],
     }  # fmt: skip
 
 
@@ -82,15 +93,22 @@ def answered(rig: LakeRig) -> int:
     clock = FakeClock()
     clock.at = START + DAY_S
     asker = Asker(str(rig.root), rig.seals, rig.deletions)
-    observed, queries = Observed(asker, clock), Queries(asker, clock)
-    days = (DAY, TOMORROW)
+    observed, queries, lines = Observed(asker, clock), Queries(asker, clock), Timelines(asker)
+    listed = catalog({CLUSTER: "ada"}, dollars=1.0, thread_us=1)
+    codes = CodeKeeper(rig.objects, DiskVault(rig.root / "keys"))
+    work, profiles = Computations(asker, clock, codes, lambda _: listed), Profiles(asker, clock, lambda _: listed)
+    team, same_code = Team(asker, clock, lambda _: listed), SameCode(asker, clock, codes, lambda _: listed)
+    fingerprints = {each["fingerprint"] for each in same_code.code("acme", 9, 0).rows}
     found = [
-        observed.members(ROW, 9, 0), observed.deaths(ROW, 9, 0), observed.logs(ROW, 9, 0), observed.spans(ROW, 9, 0),
+        observed.members(ROW, 9, 0), observed.deaths(ROW, 9, 0), observed.logs(ROW, 9, 0, Lines()),
+        observed.spans(ROW, 9, 0),
         observed.metrics(ROW, 9, 0, None, False), observed.metrics(ROW, 9, 0, None, True), observed.tasks(ROW, 9, 0),
-        observed.profile(ROW, 9, 0, None, False), observed.samples(ROW), observed.worker_samples(ROW, "tcp://a"),
-        queries.computations(ROW, 9, 0), queries.groups(ROW), queries.exceptions(ROW, 9, 0), queries.workers(ROW),
-        queries.exception_kinds(ROW), queries.events(ROW, 9, 0), queries.prefixes("acme", days, None, 9, 0),
-        queries.exceptions_by_kind("acme", days, None, 9, 0),
+        profiles.of_cluster(ROW, Wanted()).stacks(9, 0), profiles.of_account("acme", Wanted(by="user")).trees(),
+        lines.cluster(ROW, 9), lines.worker(ROW, "tcp://a", 9), work.of_cluster(ROW, 9, 0), work.groups(ROW),
+        queries.exceptions(ROW, 9, 0), queries.workers(ROW), queries.exception_kinds(ROW), queries.events(ROW, 9, 0),
+        team.prefixes("acme", 9, 0), team.prefixes_of(ROW, 9, 0, "time"), team.families("acme", 9, 0),
+        team.deaths("acme", 9, 0), team.events("acme", 9, 0), same_code.code("acme", 9, 0),
+        *(same_code.hardware("acme", 9, 0, fingerprint=each) for each in fingerprints),
     ]  # fmt: skip
     assert [each.skipped for each in found] == [[]] * len(found)
     for each in found:

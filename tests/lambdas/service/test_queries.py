@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import json
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from daskscope import wire
 from daskscope.testing import CLUSTER, START_MS, boot_at, event, exception, groups, identity, workers
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.found import Asker
@@ -17,7 +15,6 @@ from tests.query.lake_rig import DAY, START, LakeRig, envelope
 
 BOOT = boot_at(START_MS)
 OTHER = "0" * 31 + "2"
-FRAMES = [wire.Frame(code="a" * 32, file="job.py", line=3), wire.Frame(code="b" * 32, file="lib.py", line=7)]
 
 
 def row(**changes: Any) -> ClusterRow:
@@ -35,48 +32,6 @@ def queries(rig: LakeRig, clock: FakeClock) -> Queries:
 
 def at(ms: int) -> datetime:
     return datetime.fromtimestamp((START_MS + ms) / 1000, UTC)
-
-
-def test_computations_with_their_groups_sums_and_code(rig: LakeRig, queries: Queries) -> None:
-    rig.write(
-        envelope(
-            computations=[
-                wire.Computation(no=0, start_ms=START_MS, stop_ms=START_MS + 9, code=[FRAMES, FRAMES[:1]]),
-                wire.Computation(no=1, start_ms=START_MS + 5),
-                wire.Computation(no=2, start_ms=START_MS + 6, stop_ms=START_MS + 8),
-                wire.Computation(no=3, start_ms=START_MS + 7, stop_ms=START_MS + 8),
-                wire.Computation(no=4, start_ms=START_MS + 8, stop_ms=START_MS + 9),
-            ],
-            groups=groups(
-                {"no": 0, "name": "read", "states": {"released": 4}, "action_us": {"disk-read": 500_000}},
-                {"no": 1, "name": "sum", "states": {"memory": 1, "released": 3}, "dependencies": [0], "n_tasks": 6},
-                {"no": 2, "computation": None, "name": "scattered"},
-                {"no": 3, "computation": 2, "states": {"erred": 1}},
-                {"no": 4, "computation": 3, "states": {"forgotten": 1}},
-            ),
-            exceptions=[exception(group=4)],
-        )
-    )
-    found = queries.computations(row(), 100, 0)
-    assert [(c["id"], c["status"]) for c in found.rows] == [
-        (f"{BOOT}-4", "unknown"), (f"{BOOT}-3", "erred"), (f"{BOOT}-2", "erred"), (f"{BOOT}-1", "running"),
-        (f"{BOOT}-0", "finished"),
-    ]  # fmt: skip
-    first = found.rows[4]
-    assert (first["start"], first["stop"], first["cluster_id"]) == (at(0), at(9), 1)
-    assert [frame["code"] for frame in first["code"]] == ["a" * 32, "b" * 32]
-    assert (first["n_tasks"], first["bytes"]) == (10, 8_000)
-    assert first["states"] == {"released": 7, "memory": 1}
-    assert first["seconds"] == {"disk-read": 0.5, "compute": 4.0}
-    assert [(g["name"], g["dependencies"]) for g in first["groups"]] == [("read", []), ("sum", ["read"])]
-    assert set(first["groups"][0]) >= {
-        "id", "name", "prefix", "start", "stop", "n_tasks", "states", "seconds", "bytes", "dependencies", "types",
-        "span",
-    }  # fmt: skip
-    assert (found.skipped, found.as_of) == ([], at(0))
-    assert [c["id"] for c in queries.computations(row(), 1, 2).rows] == [f"{BOOT}-2"]
-    assert [g["name"] for g in queries.groups(row()).rows if g["computation"] is None] == ["scattered"]
-    json.dumps(found.rows, default=datetime.isoformat)
 
 
 def test_exceptions_name_their_group_and_computation(rig: LakeRig, queries: Queries) -> None:

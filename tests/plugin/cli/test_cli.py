@@ -29,7 +29,7 @@ EXCEPTION = {
 
 
 def api(path: str, query: dict[str, str]) -> Answer:
-    items = {"clusters": [CLUSTER], "exceptions": [EXCEPTION], "computations": [{"id": 1}], "events": []}
+    items = {"clusters": [CLUSTER], "exceptions": [EXCEPTION], "computations": [{"id": 1}], "events": [], "deaths": []}
     return 200, {"items": items[path.rpartition("/")[2]], "cursor": None}
 
 
@@ -64,7 +64,7 @@ def test_what_a_program_reads_is_not_cut_and_carries_no_escape_sequence(serve: A
 def test_an_empty_list_leaves_stdout_empty(serve: Any) -> None:
     serve()
     result = run("events", "12")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No records.\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,19 @@ def test_an_empty_list_leaves_stdout_empty(serve: Any) -> None:
         (["clusters"], "/clusters", {"since": "604800"}),
         (["clusters", "--since", "all", "--user", "ann"], "/clusters", {"user": "ann"}),
         (["clusters", "--since", "all", "--status", "lost"], "/clusters", {"status": "lost"}),
+        (["clusters", "--until", "1h", "--kind", "LocalCluster", "--name", "etl", "--tag", "team=geo", "-q", "12",
+          "--sort", "-cost"], "/clusters",
+         {"since": "604800", "until": "3600", "kind": "LocalCluster", "name": "etl", "tag": "team=geo", "q": "12",
+          "sort": "-cost"}),
         (["computations", "12"], "/clusters/12/computations", {}),
-        (["events", "Scheduler-1"], "/clusters/Scheduler-1/events", {}),
+        (["computations", "--user", "ann", "--code", "f00", "--status", "erred", "--sort", "-duration"], "/computations",
+         {"since": "604800", "user": "ann", "code": "f00", "status": "erred", "sort": "-duration"}),
+        (["events", "Scheduler-1", "--topic", "all"], "/clusters/Scheduler-1/events", {"topic": "all"}),
+        (["events", "--since", "2026-11-21", "--until", "1h"], "/events",
+         {"since": "2026-11-21T00:00:00Z", "until": "3600"}),
+        (["deaths", "--unexpected"], "/deaths", {"since": "604800", "expected": "false"}),
+        (["exceptions", "--group", "--origin", "user"], "/exceptions",
+         {"since": "604800", "group": "family", "origin": "user"}),
         (["exceptions"], "/exceptions", {"since": "604800"}),
         (["exceptions", "--cluster", "12"], "/exceptions", {"cluster": "12"}),
         (["exceptions", "--cluster", "12", "--since", "1h"], "/exceptions", {"cluster": "12", "since": "3600"}),
@@ -83,7 +94,8 @@ def test_an_empty_list_leaves_stdout_empty(serve: Any) -> None:
 def test_options_reach_the_server(serve: Any, arguments: list[str], path: str, query: dict[str, str]) -> None:
     server = serve()
     assert run(*arguments).exit_code == 0
-    assert server.asked[0][:2] == ("/api/v1/acme" + path, {**query, "limit": "100"})
+    asked, told, _ = server.asked[0]
+    assert (asked, {**told, "limit": ""}) == ("/api/v1/acme" + path, {**query, "limit": ""})
 
 
 @pytest.mark.parametrize("word", ["--account", "--workspace"])
@@ -131,6 +143,36 @@ def test_an_error_is_one_message_and_its_exit_code(serve: Any, status: int, code
     assert len(result.stderr.splitlines()) == 1
 
 
+def test_a_cluster_is_named_by_argument_or_option(serve: Any) -> None:
+    server = serve()
+    for arguments in (["events", "12"], ["events", "--cluster", "12"], ["events", "12", "--cluster", "12"]):
+        assert run(*arguments).exit_code == 0
+    assert {path for path, _, _ in server.asked} == {"/api/v1/acme/clusters/12/events"}
+
+
+def test_exceptions_tell_by_exit_code_if_there_are_any(serve: Any) -> None:
+    serve()
+    found = run("exceptions", "--exit-code", "--json")
+    assert (found.exit_code, json.loads(found.stdout)) == (10, [EXCEPTION])
+    serve(lambda *_: (200, {"items": [], "cursor": None}))
+    assert run("exceptions", "--exit-code").exit_code == 0
+
+
+def test_a_later_server_has_an_exit_code_of_its_own(serve: Any) -> None:
+    serve(lambda *_: (200, {"items": [], "cursor": None}, {"Daskscope-Api": "99", "Daskscope-Version": "9.0"}))
+    result = run("clusters")
+    assert result.exit_code == 6
+    assert "Upgrade the client" in result.stderr
+
+
+def test_how_long_to_wait_is_said_in_the_same_words_as_elsewhere(serve: Any) -> None:
+    serve()
+    assert run("clusters", "--timeout", "5m").exit_code == 0
+    wrong = run("clusters", "--timeout", "soon")
+    assert wrong.exit_code == 2
+    assert "timeout is 'soon'; allowed:" in wrong.stderr
+
+
 def test_unreachable_and_wrong_use(serve: Any) -> None:
     with ApiServer(api).running() as gone:
         pass
@@ -140,14 +182,16 @@ def test_unreachable_and_wrong_use(serve: Any) -> None:
     assert run("clusters", "--server", "nonsense").exit_code == 2
     assert run("clusters", "--limit", "0").exit_code == 2
     assert run("clusters", "--status", "dead").exit_code == 2
-    assert run("computations").exit_code == 2
+    assert run("members").exit_code == 2
+    assert run("clusters", "--json", "--format", "csv").exit_code == 2
+    assert run("events", "12", "--cluster", "13").exit_code == 2
     assert run("nonsense").exit_code == 2
 
 
 def test_every_daskscope_error_has_an_exit_code_of_the_documented_ones() -> None:
     kinds = [k for k in vars(errors).values() if isinstance(k, type) and issubclass(k, errors.DaskscopeError)]
     made = [k("a", "b", "c") if k is errors.SettingsError else k("a") for k in kinds]
-    assert {cli.Failure(problem).exit_code for problem in made} == {1, 2, 3, 4, 5}
+    assert {cli.Failure(problem).exit_code for problem in made} == {1, 2, 3, 4, 5, 6}
 
 
 def test_an_interrupt_is_130(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +199,7 @@ def test_an_interrupt_is_130(serve: Any, monkeypatch: pytest.MonkeyPatch) -> Non
         raise KeyboardInterrupt
 
     serve()
-    monkeypatch.setattr("daskscope.client.list_clusters", interrupted)
+    monkeypatch.setattr("daskscope.session.Session.list_clusters", interrupted)
     assert run("clusters").exit_code == 130
 
 

@@ -8,18 +8,11 @@ from click.testing import CliRunner, Result
 from daskscope import cli
 from tests.plugin.api_server import Answer, ApiServer
 
-LINES: list[dict[str, Any]] = [
-    {"time": "2026-11-21T08:00:02.500Z", "level": "error", "logger": "distributed.nanny", "role": "nanny",
-     "worker": "tcp://w", "text": "boom\nTraceback\x1b[2J", "dropped": 3},
-    {"time": "2026-11-21T08:00:01.000Z", "level": "warning", "logger": "distributed.scheduler", "role": "scheduler",
-     "worker": None, "text": "slow", "dropped": 0},
-]  # fmt: skip
 ITEMS: dict[str, list[dict[str, Any]]] = {
     "clusters": [{"id": 12}],
     "members": [{"role": "worker", "id": "tcp://w", "mismatched": {"numpy": ["1.26.4", "2.1.0"]}}],
     "workers": [{"address": "tcp://w"}],
     "deaths": [{"time": "2026-11-21T08:00:02.500Z", "worker": "tcp://w", "expected": False, "reason": "nanny-memory"}],
-    "logs": LINES,
     "spans": [{"name": ["etl", "clean"], "n_tasks": 4}],
     "groups": [{"name": "sum-1", "n_tasks": 4}],
     "metrics": [{"span": None, "activity": "thread-cpu", "unit": "seconds", "value": 4.0}],
@@ -46,14 +39,7 @@ def run(*arguments: str) -> Result:
     [
         (["members", "12", "--role", "worker"], {"role": "worker"}),
         (["workers", "12"], {}),
-        (["deaths", "12"], {}),
-        (["deaths", "12", "--unexpected"], {"expected": "false"}),
         (["deaths", "12", "--expected"], {"expected": "true"}),
-        (["logs", "12", "--level", "ERROR", "--text", "boom", "--worker", "tcp://w", "--role", "nanny", "--since", "1h",
-          "--until", "1m"],
-         {"level": "error", "text": "boom", "worker": "tcp://w", "role": "nanny", "since": "3600", "until": "60"}),
-        (["logs", "12", "--since", "2026-11-21T08:00Z", "--until", "1h"],
-         {"since": "2026-11-21T08:00:00Z", "until": "3600"}),
         (["spans", "12"], {}),
         (["groups", "12"], {}),
         (["metrics", "12", "--span", "a"], {"span": "a"}),
@@ -61,6 +47,7 @@ def run(*arguments: str) -> Result:
         (["tasks", "12", "--group", "sum-1"], {"group": "sum-1"}),
         (["samples", "12"], {}),
         (["samples", "12", "--worker", "tcp://w"], {"worker": "tcp://w"}),
+        (["samples", "12", "--points", "60", "--since", "1h"], {"points": "60", "since": "3600"}),
         (["profile", "12", "--since", "2026-11-21 08:00", "--until", "1m"],
          {"since": "2026-11-21T08:00:00Z", "until": "60"}),
         (["profile", "12", "--prefix", "sum", "--by", "prefix"], {"prefix": "sum", "by": "prefix"}),
@@ -77,15 +64,6 @@ def test_each_takes_the_latest_and_prints_json(server: ApiServer, command: str) 
     result = run(command, "latest", "--json")
     assert json.loads(result.stdout) == ITEMS[command]
     assert server.asked[1][0] == f"/api/v1/acme/clusters/12/{command}"
-
-
-def test_log_lines_are_printed_as_dask_does_in_the_order_of_time(server: ApiServer) -> None:
-    assert run("logs", "12").stdout.splitlines() == [
-        "(scheduler)  2026-11-21 08:00:01.000 distributed.scheduler - WARNING - slow",
-        "... 3 more lines of it were dropped here",
-        "(nanny of tcp://w)  2026-11-21 08:00:02.500 distributed.nanny - ERROR - boom",
-        "Traceback [2J",
-    ]
 
 
 def test_deaths_and_members_are_tables(server: ApiServer) -> None:
@@ -114,7 +92,7 @@ def test_a_file_that_cannot_be_written_is_one_line(server: ApiServer, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "arguments", [["logs"], ["logs", "12", "--level", "loud"], ["members", "12", "--role", "nanny"], ["profile"]]
+    "arguments", [["members"], ["members", "12", "--role", "nanny"], ["samples", "12", "--points", "601"], ["groups"]]
 )
 def test_wrong_use(server: ApiServer, arguments: list[str]) -> None:
     assert run(*arguments).exit_code == 2

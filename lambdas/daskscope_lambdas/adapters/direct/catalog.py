@@ -29,12 +29,18 @@ class Snapshot:
 
 
 class CatalogFile:
-    """`newest` gives key and COLUMNS of the file that counts, None if there is none. Asked again after LOOKED_S."""
+    """`newest` gives key and COLUMNS of the file that counts, None if there is none; asked again after LOOKED_S.
+
+    `where`: what it is called in errors.
+    """
 
     def __init__(
-        self, newest: Callable[[], tuple[str, pa.Table] | None], monotonic: Callable[[], float] = time.monotonic
+        self,
+        newest: Callable[[], tuple[str, pa.Table] | None],
+        where: str,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._newest, self._monotonic = newest, monotonic
+        self._newest, self._where, self._monotonic = newest, where, monotonic
         self._kept: tuple[float, Snapshot] | None = None
 
     def snapshot(self) -> Snapshot:
@@ -47,7 +53,7 @@ class CatalogFile:
     def _read(self, known: Snapshot | None) -> Snapshot:
         found = self._newest()
         if found is None:
-            raise Missing("the catalog of the account is not there, or cannot be read.")
+            raise Missing(f"{self._where}: there is no catalog of clusters that can be read.")
         key, rows = found
         return known if known and known.key == key else Snapshot(key, layout.catalog_as_of(key), rows)
 

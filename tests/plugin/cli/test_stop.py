@@ -1,4 +1,4 @@
-"""`daskscope close`: it says what will happen, asks, and prints one sentence."""
+"""`daskscope stop`: it says what will happen, asks, and prints one sentence."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def api(path: str, query: dict[str, str]) -> Answer:
 
 
 def run(*arguments: str, typed: str = "") -> Result:
-    return CliRunner().invoke(cli.scope, ["close", *arguments], input=typed)
+    return CliRunner().invoke(cli.scope, ["stop", *arguments], input=typed)
 
 
 def asked_to_close(server: ApiServer) -> list[str]:

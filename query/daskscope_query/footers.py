@@ -1,0 +1,119 @@
+"""Footers of sealed files, kept by the process: a sealed file never changes, so it is the same one as long as its path,
+size and time are. What they tell needs no reading: which row groups may hold a cluster, whose all rows are, and when the
+last of them was received.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+_KEPT_BYTES = 24 << 20
+"""Of footers as they stand in the files; in memory they take some times that."""
+_AT_ONCE = 16
+"""Footers read together: in a bucket each takes its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """`account`: whose every row is, None if the statistics do not say so. `received_until`: likewise unknown if None."""
+
+    fragment: ds.ParquetFileFragment
+    account: str | None
+    received_until: datetime | None
+    size_bytes: int
+
+
+class _Kept:
+    """The least recently used ones go first."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._footers = OrderedDict[tuple[object, ...], Footer]()
+        self._size_bytes = 0
+
+    def get(self, key: tuple[object, ...]) -> Footer | None:
+        with self._lock:
+            if key in self._footers:
+                self._footers.move_to_end(key)
+            return self._footers.get(key)
+
+    def put(self, key: tuple[object, ...], footer: Footer) -> None:
+        with self._lock:
+            if key not in self._footers:
+                self._footers[key] = footer
+                self._size_bytes += footer.size_bytes
+            while self._size_bytes > _KEPT_BYTES:
+                self._size_bytes -= self._footers.popitem(last=False)[1].size_bytes
+
+    def clear(self) -> None:
+        with self._lock:
+            self._footers.clear()
+            self._size_bytes = 0
+
+
+_kept = _Kept()
+
+
+def forget() -> None:
+    """Read all of them anew when they are asked for again."""
+    _kept.clear()
+
+
+def footers(
+    format: ds.ParquetFileFormat, filesystem: pafs.FileSystem, files: Sequence[pafs.FileInfo]
+) -> list[Footer]:
+    """Of these sealed files, as listed just now. Raises FileNotFoundError, pa.ArrowInvalid, OSError."""
+    # By process: a forked child must not use what hangs on its parent's threads.
+    keys = [(os.getpid(), filesystem.type_name, file.path, file.size, file.mtime_ns) for file in files]
+    found = [_kept.get(key) for key in keys]
+    missing = [place for place, footer in enumerate(found) if footer is None]
+
+    def load(place: int) -> Footer:
+        return _read(format, filesystem, files[place])
+
+    if len(missing) < 2:
+        loaded = [*map(load, missing)]
+    else:
+        with ThreadPoolExecutor(min(_AT_ONCE, len(missing))) as pool:
+            loaded = [*pool.map(load, missing)]
+    for place, footer in zip(missing, loaded, strict=True):
+        found[place] = footer
+        _kept.put(keys[place], footer)
+    return [footer for footer in found if footer]
+
+
+def _read(format: ds.ParquetFileFormat, filesystem: pafs.FileSystem, file: pafs.FileInfo) -> Footer:
+    fragment = format.make_fragment(file.path, filesystem, file_size=file.size)
+    fragment.ensure_complete_metadata()
+    metadata = fragment.metadata
+    accounts, received = _statistics(metadata, "account"), _statistics(metadata, "received_at")
+    account = until = None
+    if accounts and {(each.min, each.max) for each in accounts} == {(accounts[0].min, accounts[0].min)}:
+        account = accounts[0].min
+    if received:
+        until = max(each.max for each in received)
+    return Footer(fragment, account, until, metadata.serialized_size)
+
+
+def _statistics(metadata: pq.FileMetaData, column: str) -> list[pq.Statistics]:
+    """Of each row group with rows; empty if one lacks them, or has nulls."""
+    names = [metadata.schema.column(n).path for n in range(metadata.num_columns)]
+    if column not in names:
+        return []
+    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+    chunks = [group.column(names.index(column)) for group in groups if group.num_rows]
+    found = [chunk.statistics for chunk in chunks]
+    told = [each for each in found if each is not None and each.has_min_max and each.null_count == 0]
+    return told if len(told) == len(found) else []
+

@@ -1,0 +1,93 @@
+"""What files of the lake hold of an account, as one relation, and what is known of it before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.fs as pafs
+
+from daskscope_query import files, footers, layout
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """`unique`: no key is there twice, for all rows are of one sealed day. `received_until`: no row was received later;
+    None if only the rows tell."""
+
+    dataset: ds.Dataset
+    unique: bool
+    received_until: datetime | None
+
+    def newest(self) -> datetime | None:
+        """When the last of its rows was received; None if it has none. Reads that column. Raises what pyarrow does."""
+        batches = self.dataset.scanner(columns=["received_at"], use_threads=False).to_batches()
+        latest = [pc.max(batch.column("received_at")) for batch in batches if batch.num_rows]
+        return max((each.as_py() for each in latest), default=None)
+
+    def boots(self) -> set[tuple[str, str]]:
+        """Clusters and boots of its rows. Reads these columns. Raises what pyarrow does."""
+        found: set[tuple[str, str]] = set()
+        for batch in self.dataset.scanner(columns=["cluster", "boot"], use_threads=False).to_batches():
+            pairs = pa.Table.from_batches([batch]).group_by(["cluster", "boot"]).aggregate([])
+            found.update(zip(pairs.column("cluster").to_pylist(), pairs.column("boot").to_pylist(), strict=True))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """As `files.condition` takes it."""
+
+    account: str
+    clusters: Sequence[str] | None = None
+    until: datetime | None = None
+    hidden: pc.Expression | None = None
+
+
+def related(
+    filesystem: pafs.FileSystem,
+    root: str,
+    keys: Sequence[str],
+    listed: Mapping[str, pafs.FileInfo],
+    schema: pa.Schema,
+    wanted: Wanted,
+) -> Relation:
+    """Files `keys` under `root`; of those that are `listed`, sealed ones, footers are looked at. Raises
+    FileNotFoundError, pa.ArrowInvalid, OSError.
+    """
+    sealed = [key for key in keys if key in listed]
+    known = footers.footers(files.FORMAT, filesystem, [listed[key] for key in sealed])
+    account = wanted.account
+    if len(sealed) == len(keys) and all(footer.account == account for footer in known):
+        account = None  # They hold nobody else's: no row need be asked whose it is.
+    condition = files.condition(account, wanted.clusters, wanted.until, wanted.hidden)
+    parts: dict[str, ds.Fragment] = {}
+    for key, footer in zip(sealed, known, strict=True):
+        part = footer.fragment if wanted.clusters is None else _part(footer.fragment, wanted.clusters, schema)
+        if part is not None:
+            parts[key] = part
+    fresh = [key for key in keys if key not in listed]
+    unique = not fresh and len({layout.day_in(key) for key in parts}) < 2
+    until = [footer.received_until for key, footer in zip(sealed, known, strict=True) if key in parts]
+    told = [each for each in until if each is not None]
+    exact = account is None and wanted.until is None and wanted.hidden is None and len(told) == len(until)
+    fragments = [*parts.values(), *(files.fragment(filesystem, root + key) for key in fresh)]
+    dataset = files.relation(filesystem, fragments, schema, condition)
+    return Relation(dataset, unique, max(told, default=None) if exact else None)
+
+
+def _part(
+    fragment: ds.ParquetFileFragment, clusters: Sequence[str], schema: pa.Schema
+) -> ds.ParquetFileFragment | None:
+    """The row groups that may have rows of these clusters, None if none may."""
+    if "cluster" not in schema.names:
+        return fragment
+    if not clusters:
+        return None
+    low, high = pa.scalar(min(clusters)), pa.scalar(max(clusters))
+    part = fragment.subset(filter=(pc.field("cluster") >= low) & (pc.field("cluster") <= high), schema=schema)
+    return part if part.num_row_groups else None

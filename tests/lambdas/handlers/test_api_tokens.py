@@ -1,0 +1,140 @@
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import daskscope
+from daskscope.api_version import API
+from daskscope.testing import message
+from daskscope_lambdas.handlers import api
+from daskscope_lambdas.testing import FakeClock
+from daskscope_lambdas.wiring import LocalAdapters
+from tests.lambdas.handlers.conftest import event
+
+Token = Callable[..., str]
+Ask = Callable[..., tuple[int, dict[str, Any]]]
+PATH = "/api/v1/acme/tokens"
+
+
+@pytest.fixture
+def ask(world: LocalAdapters) -> Ask:
+    """Method, path and query, bearer, and what is posted."""
+
+    def call(method: str, target: str, bearer: str | None, posted: Any = None, **headers: str) -> tuple[int, Any]:
+        path, _, query = target.partition("?")
+        sent = {**headers, **({"authorization": bearer} if bearer else {})}
+        body = posted if isinstance(posted, bytes) else b"" if posted is None else json.dumps(posted).encode()
+        found = api.handler(event(method, path, sent, body, query), None)
+        assert found["headers"]["Cache-Control"] == "no-store"
+        return found["statusCode"], json.loads(found["body"])
+
+    return call
+
+
+def test_a_token_is_made_shown_once_and_good_until_it_is_revoked(
+    ask: Ask, token: Token, clock: FakeClock, post: Callable[..., dict[str, Any]]
+) -> None:
+    keeper = token("admin", "read", "ingest")
+    status, made = ask("POST", PATH, keeper, {"name": "ann", "scopes": ["read", "ingest"], "expires_in_s": 3600})
+    assert status == 201
+    text = made.pop("token")
+    assert made == {
+        "key_id": text[4:16], "name": "ann", "account": "acme", "scopes": ["ingest", "read"],
+        "created": "2026-11-21T08:00:00.000Z", "expires": "2026-11-21T09:00:00.000Z", "revoked": None,
+    }  # fmt: skip
+    assert post(message(), f"Bearer {text}")["statusCode"] == 200
+    assert ask("GET", "/api/v1/acme/clusters", f"Bearer {text}")[0] == 200
+    listed = ask("GET", PATH, keeper)[1]["items"]
+    assert made in listed
+    assert text not in json.dumps(listed)
+    assert not any("secret" in row or "token" in row for row in listed)
+
+    clock.advance(1)
+    status, revoked = ask("DELETE", f"{PATH}/{made['key_id']}", keeper)
+    assert (status, revoked["revoked"]) == (200, "2026-11-21T08:00:01.000Z")
+    assert "it may pass for 60 s more" in revoked["sentence"]
+    clock.advance(60)
+    assert ask("GET", "/api/v1/acme/clusters", f"Bearer {text}")[0] == 401
+    again = ask("DELETE", f"{PATH}/{made['key_id']}", keeper)
+    assert (again[0], again[1]["revoked"]) == (200, revoked["revoked"]), "the first time stands"
+
+
+def test_nobody_gives_more_than_they_have(ask: Ask, token: Token, world: LocalAdapters) -> None:
+    keeper = token("admin", "read")
+    before = list(world.tokens.list("acme"))
+    status, refused = ask("POST", PATH, keeper, {"name": "bob", "scopes": ["read", "control", "ingest"]})
+    assert (status, refused["error"]["code"]) == (403, "permission-denied")
+    assert "may not control, ingest itself" in refused["error"]["message"]
+    assert list(world.tokens.list("acme")) == before
+    assert ask("POST", PATH, keeper, {"name": "bob", "scopes": ["admin", "read"]})[0] == 201
+
+
+def test_tokens_of_an_account_page(ask: Ask, token: Token, clock: FakeClock) -> None:
+    keeper = token("admin")
+    for name in ("a", "b", "c", "d"):
+        clock.advance(1)
+        ask("POST", PATH, keeper, {"name": name, "scopes": ["admin"]})
+    seen, cursor = list[str](), ""
+    while cursor is not None:
+        page = ask("GET", f"{PATH}?limit=2{cursor and '&cursor='}{cursor}", keeper)[1]
+        seen += [row["name"] for row in page["items"]]
+        cursor = page["cursor"]
+    assert seen == ["test", "a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", PATH), ("POST", PATH), ("DELETE", f"{PATH}/x")])
+def test_a_bearer_of_scope_admin_alone_looks_after_tokens(ask: Ask, token: Token, method: str, path: str) -> None:
+    posted = {"name": "x", "scopes": ["read"]} if method == "POST" else None
+    cases = (
+        (None, 401),
+        (token("read", "control", "ingest"), 403),
+        (token("admin", "read", account="other"), 404),
+    )
+    for bearer, status in cases:
+        assert ask(method, path, bearer, posted)[0] == status
+    cookie = token("admin", "read").removeprefix("Bearer ")
+    found = api.handler(event(method, path, body=json.dumps(posted).encode(), cookies=(f"daskscope={cookie}",)), None)
+    assert found["statusCode"] == 401, "another site's page can send a cookie"
+
+
+def test_a_token_of_another_account_is_not_there(ask: Ask, token: Token, world: LocalAdapters) -> None:
+    theirs = token("read", account="other").removeprefix("Bearer ")[4:16]
+    for key_id in (theirs, "nonsense"):
+        status, found = ask("DELETE", f"{PATH}/{key_id}", token("admin"))
+        assert (status, found["error"]["message"]) == (404, f"Account acme has no token with key id {key_id}.")
+    assert world.tokens.find(theirs).revoked_at is None
+
+
+@pytest.mark.parametrize(
+    ("posted", "status", "says"),
+    [
+        (b"no json", 422, '{"name": "ann", "scopes": ["read"]'),
+        (b"", 422, "required field `name`"),
+        ({"name": "x"}, 422, "required field `scopes`"),
+        ({"name": "x", "scopes": []}, 422, "one or more of ingest, read, control, admin"),
+        ({"name": "x", "scopes": ["root"]}, 422, "'root'"),
+        ({"name": "", "scopes": ["admin"]}, 422, "1 to 200 printable"),
+        ({"name": "x" * 201, "scopes": ["admin"]}, 422, "1 to 200 printable"),
+        ({"name": "a\x1b[31m", "scopes": ["admin"]}, 422, "1 to 200 printable"),
+        ({"name": "x", "scopes": ["admin"], "expires_in_s": 0}, 422, "until it is revoked"),
+        ({"name": "x", "scopes": ["admin"], "expires_in_s": 1e300}, 422, "until it is revoked"),
+        ({"name": "x", "scopes": ["admin"], "expires_in": 60}, 422, "unknown field `expires_in`"),
+        (b"[" * 100_000, 422, "not JSON"),
+        (b"x" * 800_000, 413, "send less"),
+    ],
+)
+def test_what_cannot_be_makes_no_token(
+    ask: Ask, token: Token, world: LocalAdapters, posted: Any, status: int, says: str
+) -> None:
+    keeper = token("admin")
+    found, told = ask("POST", PATH, keeper, posted)
+    assert (found, says in told["error"]["message"]) == (status, True), told
+    assert len(world.tokens.list("acme")) == 1
+
+
+def test_whose_a_token_is_and_which_release_answers(ask: Ask, token: Token) -> None:
+    assert ask("GET", "/api/v1/whoami", token("ingest")) == (
+        200,
+        {"account": "acme", "name": "test", "scopes": ["ingest"], "version": daskscope.__version__, "api": API},
+    )

@@ -1,0 +1,68 @@
+"""`daskscope token` and `whoami`: through the API, with a token of scope admin."""
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from daskscope import cli
+from tests.plugin.api_server import Answer, ApiServer
+
+TOKEN = {"key_id": "abc123", "name": "ann\x1b", "account": "acme", "scopes": ["read"], "created": None, "expires": None}
+
+
+def api(path: str, query: dict[str, str]) -> Answer:
+    if path.endswith("/whoami"):
+        return 200, {"account": "acme", "name": "lap\x1btop", "scopes": ["admin", "read"], "version": "0.1.0", "api": 1}
+    if "limit" in query:
+        return 200, {"items": [TOKEN], "cursor": None}
+    return 201, {**TOKEN, "token": "dks_abc123_secret", "sentence": "Revoked 'ann'."}
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.scope, arguments)
+
+
+def test_a_new_one_is_all_that_stands_on_stdout(server: ApiServer) -> None:
+    result = run("token", "create", "ann", "--scope", "read", "--scope", "control", "--expires", "90d")
+    assert (result.exit_code, result.stdout) == (0, "dks_abc123_secret\n")
+    assert "abc123" in result.stderr
+    assert "\x1b" not in result.stderr
+    assert server.posted == [{"name": "ann", "scopes": ["read", "control"], "expires_in_s": 7_776_000}]
+
+
+def test_without_a_scope_it_may_read(server: ApiServer) -> None:
+    assert json.loads(run("token", "create", "ann", "--json").stdout)["token"] == "dks_abc123_secret"
+    assert server.posted == [{"name": "ann", "scopes": ["read"], "expires_in_s": None}]
+
+
+def test_they_are_listed(server: ApiServer) -> None:
+    assert json.loads(run("token", "list", "--json").stdout) == [TOKEN]
+    assert run("token", "list").stdout.splitlines()[0].split()[:3] == ["key_id", "name", "scopes"]
+
+
+@pytest.mark.parametrize("named", ["abc123", "dks_abc123_secret"])
+def test_one_is_revoked_by_its_key_id_or_itself(server: ApiServer, named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone: list[tuple[Any, ...]] = []
+
+    def deleted(_: Any, path: str) -> dict[str, Any]:
+        gone.append((path,))
+        return {"sentence": "Revoked 'ann'."}
+
+    monkeypatch.setattr("daskscope.connection.Connection.delete", deleted)
+    result = run("token", "revoke", named)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "Revoked 'ann'.\n")
+    assert gone == [("/acme/tokens/abc123",)]
+
+
+def test_whoami_tells_whose_the_token_is(server: ApiServer) -> None:
+    text = run("whoami").stdout
+    assert text.splitlines()[:3] == ["account  acme", "name     lap top", "scopes   admin, read"]
+    assert json.loads(run("whoami", "--json").stdout)["scopes"] == ["admin", "read"]
+
+
+@pytest.mark.parametrize("arguments", [["create"], ["create", "ann", "--scope", "write"], ["revoke"]])
+def test_wrong_use(server: ApiServer, arguments: list[str]) -> None:
+    assert run("token", *arguments).exit_code == 2
+    assert not server.asked
