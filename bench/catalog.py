@@ -12,6 +12,7 @@ from bench.interval import interval
 from bench.layouts import layouts
 from bench.memory import memory
 from bench.message_bytes import message_bytes
+from bench.queries import queries
 from bench.report_size import report_size
 from bench.rows import Bench
 from bench.scrub import scrub
@@ -35,6 +36,7 @@ BENCHES = {
         Bench("at-rest", "size of messages and worker samples in the lake", at_rest),
         Bench("layouts", "a sealed day against one file per post", layouts),
         Bench("ingest", "what `daskscope serve` takes in on one core", ingest),
+        Bench("queries", "a year of a team, asked, beside DuckDB's own tables (needs that year; minutes)", queries),
         Bench("report-size", "all messages of a run against its performance_report", report_size),
         Bench("import-cost", "start of each function against boto3", import_cost),
     )

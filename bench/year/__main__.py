@@ -12,6 +12,7 @@ from bench.year.registry import register
 from bench.year.size import Size, scaled
 from bench.year.writing import write
 from daskscope_lambdas.env import LocalEnv
+from daskscope_lambdas.service.cataloguer import Cataloguer
 from daskscope_lambdas.wiring import connect
 
 
@@ -42,6 +43,8 @@ def build(folder: Path, size: Size, processes: int) -> None:
     try:
         progress("registry")
         register(adapters, plan(size), size)
+        progress("catalog")
+        Cataloguer(adapters).run()
     finally:
         adapters.close()
 

@@ -37,7 +37,9 @@ def exceptions(clusters: Clusters, rng: np.random.Generator) -> pa.Table:
     prefix = (family * 31 + clusters.user[cluster]) % len(words.PREFIXES)
     tracebacks = [
         "Traceback (most recent call last):\n"
-        + "".join(f'  File "/srv/team/{job}.py", line {9 + depth}, in step_{depth}\n    run(x)\n' for depth in range(12))
+        + "".join(
+            f'  File "/srv/team/{job}.py", line {9 + depth}, in step_{depth}\n    run(x)\n' for depth in range(12)
+        )
         for job in words.JOBS
     ]
     failed = pc.binary_join_element_wise(

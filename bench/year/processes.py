@@ -30,7 +30,8 @@ class Crew:
 def crew(clusters: Clusters) -> Crew:
     cluster, no = np.repeat(np.arange(len(clusters)), clusters.n_workers), within(clusters.n_workers)
     host = np.array(
-        [f"10.{c >> 8 & 255}.{c & 255}.{w + 2}" for c, w in zip(clusters.number[cluster], no, strict=True)], dtype=object
+        [f"10.{c >> 8 & 255}.{c & 255}.{w + 2}" for c, w in zip(clusters.number[cluster], no, strict=True)],
+        dtype=object,
     )
     address = np.array([f"tcp://{h}:{40_001 + w}" for h, w in zip(host, no, strict=True)], dtype=object)
     order = np.lexsort((address.astype(str), cluster))
@@ -96,7 +97,9 @@ def samples(clusters: Clusters, rng: np.random.Generator) -> pa.Table:
         "n_tasks": n_tasks,
         "n_tasks_erred": np.where(clusters.n_exceptions[cluster] > 0, n_tasks // 500, 0),
         "thread_us": thread_us,
-        "action_us": maps(["compute", "transfer", "disk-write"], np.stack([used_us, used_us // 7, used_us // 40], axis=1)),
+        "action_us": maps(
+            ["compute", "transfer", "disk-write"], np.stack([used_us, used_us // 7, used_us // 40], axis=1)
+        ),
         "n_workers_lost": 0,
         "scheduler_cpu_pct": (5 + busy * 60).astype(np.int64),
         "scheduler_memory_bytes": (300 + (memory * 200).astype(np.int64)) * _MIB,
@@ -216,7 +219,9 @@ def deaths(clusters: Clusters, hands: Crew, rng: np.random.Generator) -> pa.Tabl
             "memory_limit_bytes": limit_bytes,
             "memory_slope_bytes_s": rng.integers(0, 50 * _MIB, len(gone)),
             "n_processing": rng.integers(0, 9, len(gone)),
-            "processing": lists(picked(["('read-parquet', 3)"], np.zeros(len(gone), np.int64)), np.ones(len(gone), np.int64)),
+            "processing": lists(
+                picked(["('read-parquet', 3)"], np.zeros(len(gone), np.int64)), np.ones(len(gone), np.int64)
+            ),
             "n_results_lost": rng.integers(0, 100, len(gone)),
         },
     )

@@ -21,12 +21,38 @@ class Machine(NamedTuple):
 
 
 MACHINES = [
-    Machine("m6i.large", 2, 8), Machine("m6i.xlarge", 4, 16), Machine("m6i.2xlarge", 8, 32), Machine("c6i.xlarge", 4, 8),
-    Machine("r6i.xlarge", 4, 32), Machine("r6i.2xlarge", 8, 64),
+    Machine("m6i.large", 2, 8), Machine("m6i.xlarge", 4, 16), Machine("m6i.2xlarge", 8, 32),
+    Machine("c6i.xlarge", 4, 8), Machine("r6i.xlarge", 4, 32), Machine("r6i.2xlarge", 8, 64),
 ]  # fmt: skip
 
-_VERBS = ["read", "sum", "mean", "merge", "shuffle", "getitem", "concat", "store", "rechunk", "map", "assign", "groupby"]
-_OBJECTS = ["parquet", "chunk", "agg", "transfer", "p2p", "blockwise", "tile", "frame", "index", "series", "matmul", "zarr"]
+_VERBS = [
+    "read",
+    "sum",
+    "mean",
+    "merge",
+    "shuffle",
+    "getitem",
+    "concat",
+    "store",
+    "rechunk",
+    "map",
+    "assign",
+    "groupby",
+]
+_OBJECTS = [
+    "parquet",
+    "chunk",
+    "agg",
+    "transfer",
+    "p2p",
+    "blockwise",
+    "tile",
+    "frame",
+    "index",
+    "series",
+    "matmul",
+    "zarr",
+]
 PREFIXES = [f"{verb}-{thing}" for verb in _VERBS for thing in _OBJECTS]
 N_CODES = 400
 """Different pieces of code that the team computes with."""
@@ -57,5 +83,7 @@ LINES = [
     (40, "distributed.worker", "Compute Failed\nKey: ('read-parquet', {n})\nException: KeyError('x')"),
     (20, "distributed.nanny", "Worker process {n} was killed by signal 9"),
 ]
-ACTIVITIES = [("thread-cpu", "seconds"), ("thread-noncpu", "seconds"), ("deserialize", "seconds"), ("disk-read", "bytes"),
-              ("failed", "seconds")]  # fmt: skip
+ACTIVITIES = [
+    ("thread-cpu", "seconds"), ("thread-noncpu", "seconds"), ("deserialize", "seconds"), ("disk-read", "bytes"),
+    ("failed", "seconds"),
+]  # fmt: skip

@@ -121,7 +121,9 @@ def groups(clusters: Clusters, done: Computed, spans: pa.Array, rng: np.random.G
             "states": maps(["released", "erred"], states),
             "action_us": maps(["compute", "transfer", "disk-write"], spent),
             "dependencies": lists(pa.array((no - 1)[~alone].astype(np.int32)), (~alone).astype(np.int64)),
-            "types": lists(picked(["pandas.core.frame.DataFrame", "numpy.ndarray", "int"], prefix % 3), np.ones(n, np.int64)),
+            "types": lists(
+                picked(["pandas.core.frame.DataFrame", "numpy.ndarray", "int"], prefix % 3), np.ones(n, np.int64)
+            ),
         },
     )
     return table.take(pa.array(np.lexsort((no, seq, cluster))))

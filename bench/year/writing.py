@@ -63,7 +63,9 @@ def write_day(lake: Path, size: Size, day: int, clusters: Clusters) -> None:
             made = Lake(str(lake), size.last_day).rollup(name, account=ACCOUNT, day=date)
             _put(objects, table, made.rows, key)
     with suppress(Taken):
-        objects.put_new(layout.sealed_at_key(date), str(layout.midnight_ms(date + timedelta(1)) / 1000 + 7_200).encode())
+        objects.put_new(
+            layout.sealed_at_key(date), str(layout.midnight_ms(date + timedelta(1)) / 1000 + 7_200).encode()
+        )
 
 
 def _put(objects: ObjectStore, table: Table, rows: pa.Table, key: Callable[[int], str]) -> None:

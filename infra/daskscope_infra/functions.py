@@ -15,7 +15,7 @@ from daskscope_infra.function import Function
 from daskscope_infra.settings import Settings
 from daskscope_infra.stores import Stores
 from daskscope_lambdas import registry
-from daskscope_query.layout import CATALOG, CODE, DEAD, LATE, OPEN, ROLLUPS, SEALED, SEALS, UNUSED
+from daskscope_query.layout import CATALOG, CODE, DEAD, LATE, OPEN, PRICES, ROLLUPS, SEALED, SEALS, UNUSED
 
 Code = Callable[[Family], lambda_.Code]
 
@@ -124,7 +124,7 @@ class Functions(Construct):
         stores.items(role, ["dynamodb:PutItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"], ["token/*"])
         stores.index(role, registry.LISTING)
         stores.names(role)
-        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, CATALOG, CODE])
+        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, CATALOG, PRICES, CODE])
         stores.keys(role)
         stores.unlock(role, ["dynamodb", "s3", "ssm"])
 
@@ -138,10 +138,10 @@ class Functions(Construct):
         role, stores = self.compact.role, self._stores
         stores.items(role, ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"], ["seals"])
         stores.names(role)
-        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, CATALOG, SEALS, UNUSED, DEAD])
+        stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, CATALOG, PRICES, SEALS, UNUSED, DEAD])
         stores.objects(role, ["s3:PutObject"], [OPEN, SEALED, ROLLUPS, CATALOG, SEALS, LATE, UNUSED])
         # What is sealed goes if somebody deletes it, or wants it kept no longer. No other function takes things away.
-        stores.objects(role, ["s3:DeleteObject"], [OPEN, SEALED, ROLLUPS, CATALOG, SEALS, UNUSED, CODE, DEAD])
+        stores.objects(role, ["s3:DeleteObject"], [OPEN, SEALED, ROLLUPS, CATALOG, PRICES, SEALS, UNUSED, CODE, DEAD])
         stores.no_keys(role)
         # The catalog is made of who has changed: who lives, and who is new.
         stores.index(role, registry.LIVING)

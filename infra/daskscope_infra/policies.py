@@ -20,6 +20,7 @@ WILDCARDS: Mapping[str, Mapping[str, str]] = {
         "<>/sealed/*": "Files of sealed days: a day and an account are a folder.",
         "<>/rollups/*": "Roll-ups of sealed days: likewise.",
         "<>/catalog/*": "All clusters of an account: a moment and an account are a name.",
+        "<>/prices/*": "Prices that somebody set: an account is a folder, and their names are made of what is in them.",
         "<>/seals/*": "What sealed days were made of: a day is a folder.",
         "<>/late/*": "Marks of rows that came late: a pair of days is a name.",
         "<>/dead/*": "Messages that could not be kept: their names are made of what is in them.",

@@ -14,7 +14,7 @@ One table, one text key. No two kinds of item share one, and none is written by 
 Two sparse, keys-only indexes. What stands in them does not change while a cluster lives, so that a message writes its
 own item and nothing else:
 
-    listing    LISTED_IN, LISTED_AT    clusters and tokens by account, deletions and policies, in the order of lists
+    listing    LISTED_IN, LISTED_AT    clusters and tokens by account, accounts, deletions, policies: as lists go
     living     LIVES_IN                clusters that have not ended, as far as anybody knows
 """
 
@@ -25,7 +25,7 @@ KEY = "key"
 
 LISTING = "listing"
 LISTED_IN = "listed_in"
-"""Partition key (S) of LISTING: `clusters/<account>`, `tokens/<account>`, `deletions` or `policies`."""
+"""Partition key (S) of LISTING: `clusters/<account>`, `tokens/<account>`, `accounts`, `deletions` or `policies`."""
 LISTED_AT = "listed_at"
 """Sort key (S) of LISTING: text that sorts like the list."""
 

@@ -145,7 +145,7 @@ def _direct(env: DirectEnv, clock: Clock) -> Adapters:
     place = direct.Place.at(env.lake, {})
     objects = direct.LakeObjects(place)
     files = CatalogFiles(objects)
-    catalog = direct.CatalogFile(lambda: files.newest(env.account, direct.COLUMNS), place.named())
+    catalog = direct.NewestCatalog(lambda: files.newest(env.account, direct.COLUMNS), place.named())
     return Adapters(
         objects=objects,
         queue=direct.NoQueue(),

@@ -22,6 +22,8 @@ from daskscope.source import MOST_SAID, Answer
 GROUP = "daskscope.direct"
 """The entry point that opens a lake."""
 
+_ALLOWED = "a server (http://HOST:PORT), a bucket (s3://BUCKET/PREFIX) or a folder with a lake"
+
 PARTS = ("catalog", "open", "rollups", "sealed", "seals")
 """Folders of which a lake has some."""
 
@@ -73,13 +75,14 @@ def root_of(server: str | Path | None, key: str = "server") -> str | None:
     if server is None:
         return None
     parts = urlsplit(str(server))
-    if parts.scheme == "s3":
-        return str(server).rstrip("/")
     if parts.scheme in ("http", "https"):
         return None
+    if "://" in str(server) and parts.scheme != "file":
+        return str(server).rstrip("/")
     folder = Path(url2pathname(parts.path) if parts.scheme == "file" else server).expanduser().absolute()
     if not has_lake(folder):
-        raise SettingsError(key, str(server), _instead(folder))
+        is_path = isinstance(server, Path) or "/" in server or folder.exists()
+        raise SettingsError(key, str(server), _instead(folder) if is_path else _ALLOWED)
     return str(folder)
 
 
@@ -95,7 +98,7 @@ def _instead(folder: Path) -> str:
         kind = "a folder without a lake in it" if folder.is_dir() else "no folder"
     name = shlex.quote(str(folder))
     return (
-        f"a server (http://HOST:PORT), a bucket (s3://BUCKET/PREFIX) or a folder with a lake, for this is {kind}: run "
+        f"{_ALLOWED}, for this is {kind}: run "
         f"`daskscope serve --data {name}` and name its address, or `daskscope import {name}` where a server is"
     )
 

@@ -1,22 +1,21 @@
 """Footers of sealed files, kept by the process: a sealed file never changes, so it is the same one as long as its path,
-size and time are. What they tell needs no reading: which row groups may hold a cluster, whose all rows are, and when the
-last of them was received.
+size and time are. They tell without reading which row groups may hold a cluster, whose all rows are, and when the last
+of them was received.
 """
 
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from threading import Lock
 
-import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
+
+from daskscope_query.kept import Kept
 
 _KEPT_BYTES = 24 << 20
 """Of footers as they stand in the files; in memory they take some times that."""
@@ -26,7 +25,7 @@ _AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """`account`: whose every row is, None if the statistics do not say so. `received_until`: likewise unknown if None."""
+    """`account`: whose all rows are; `received_until`: when the last was. None where the statistics do not tell."""
 
     fragment: ds.ParquetFileFragment
     account: str | None
@@ -34,35 +33,7 @@ class Footer:
     size_bytes: int
 
 
-class _Kept:
-    """The least recently used ones go first."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._footers = OrderedDict[tuple[object, ...], Footer]()
-        self._size_bytes = 0
-
-    def get(self, key: tuple[object, ...]) -> Footer | None:
-        with self._lock:
-            if key in self._footers:
-                self._footers.move_to_end(key)
-            return self._footers.get(key)
-
-    def put(self, key: tuple[object, ...], footer: Footer) -> None:
-        with self._lock:
-            if key not in self._footers:
-                self._footers[key] = footer
-                self._size_bytes += footer.size_bytes
-            while self._size_bytes > _KEPT_BYTES:
-                self._size_bytes -= self._footers.popitem(last=False)[1].size_bytes
-
-    def clear(self) -> None:
-        with self._lock:
-            self._footers.clear()
-            self._size_bytes = 0
-
-
-_kept = _Kept()
+_kept = Kept[Footer](_KEPT_BYTES)
 
 
 def forget() -> None:
@@ -70,12 +41,10 @@ def forget() -> None:
     _kept.clear()
 
 
-def footers(
-    format: ds.ParquetFileFormat, filesystem: pafs.FileSystem, files: Sequence[pafs.FileInfo]
-) -> list[Footer]:
+def footers(format: ds.ParquetFileFormat, filesystem: pafs.FileSystem, files: Sequence[pafs.FileInfo]) -> list[Footer]:
     """Of these sealed files, as listed just now. Raises FileNotFoundError, pa.ArrowInvalid, OSError."""
     # By process: a forked child must not use what hangs on its parent's threads.
-    keys = [(os.getpid(), filesystem.type_name, file.path, file.size, file.mtime_ns) for file in files]
+    keys = [(os.getpid(), filesystem.type_name, *identity(file)) for file in files]
     found = [_kept.get(key) for key in keys]
     missing = [place for place, footer in enumerate(found) if footer is None]
 
@@ -89,8 +58,13 @@ def footers(
             loaded = [*pool.map(load, missing)]
     for place, footer in zip(missing, loaded, strict=True):
         found[place] = footer
-        _kept.put(keys[place], footer)
+        _kept.put(keys[place], footer, footer.size_bytes)
     return [footer for footer in found if footer]
+
+
+def identity(file: pafs.FileInfo) -> tuple[str, int, int]:
+    """What is the same as long as a sealed file is."""
+    return file.path, file.size, file.mtime_ns
 
 
 def _read(format: ds.ParquetFileFormat, filesystem: pafs.FileSystem, file: pafs.FileInfo) -> Footer:
@@ -116,4 +90,3 @@ def _statistics(metadata: pq.FileMetaData, column: str) -> list[pq.Statistics]:
     found = [chunk.statistics for chunk in chunks]
     told = [each for each in found if each is not None and each.has_min_max and each.null_count == 0]
     return told if len(told) == len(found) else []
-

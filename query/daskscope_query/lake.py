@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -27,12 +27,14 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from daskscope_query import engine, files, layout
+from daskscope_query import files, layout
 from daskscope_query.answer import Answer, MovedError, UnmadeError
 from daskscope_query.exclusion import Exclusion
 from daskscope_query.listing import Listing
-from daskscope_query.questions import BEFORE, Question, question, read_by, sources
-from daskscope_query.tables import CLUSTERS, CLUSTERS_DAILY, ROLLUPS, SAMPLES, TABLES, Table
+from daskscope_query.questions import Question, question, read_by, sources
+from daskscope_query.relations import Relation, Wanted, related
+from daskscope_query.session import Scope, Session, boot_ms
+from daskscope_query.tables import CLUSTERS_DAILY, ROLLUPS, TABLES, Table
 
 __all__ = ["Answer", "Lake", "MovedError", "UnmadeError"]
 

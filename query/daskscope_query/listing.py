@@ -14,7 +14,6 @@ from daskscope_query import layout
 from daskscope_query.exclusion import Exclusion
 from daskscope_query.tables import SAMPLES
 
-
 _ONE_BY_ONE = {"local": 62}
 """Up to so many days are listed each by itself, rather than all that there are: in a bucket every listing takes its
 time, and tells of a thousand files."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,22 +12,33 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 
 from daskscope_query import files, footers, layout
+from daskscope_query.kept import Kept
+
+_newest = Kept[datetime](1024)
+"""Of relations that do not change: whoever looks at a cluster asks several questions about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
     """`unique`: no key is there twice, for all rows are of one sealed day. `received_until`: no row was received later;
-    None if only the rows tell."""
+    None if only the rows tell. `identity`: two with the same have the same rows; None for what may change."""
 
     dataset: ds.Dataset
     unique: bool
     received_until: datetime | None
+    identity: Hashable = None
 
     def newest(self) -> datetime | None:
         """When the last of its rows was received; None if it has none. Reads that column. Raises what pyarrow does."""
+        known = _newest.get(self.identity) if self.identity else None
+        if known is not None:
+            return known
         batches = self.dataset.scanner(columns=["received_at"], use_threads=False).to_batches()
-        latest = [pc.max(batch.column("received_at")) for batch in batches if batch.num_rows]
-        return max((each.as_py() for each in latest), default=None)
+        latest = [pc.call_function("max", [batch.column("received_at")]) for batch in batches if batch.num_rows]
+        found = max((each.as_py() for each in latest), default=None)
+        if self.identity and found is not None:
+            _newest.put(self.identity, found, 1)
+        return found
 
     def boots(self) -> set[tuple[str, str]]:
         """Clusters and boots of its rows. Reads these columns. Raises what pyarrow does."""
@@ -77,7 +88,10 @@ def related(
     exact = account is None and wanted.until is None and wanted.hidden is None and len(told) == len(until)
     fragments = [*parts.values(), *(files.fragment(filesystem, root + key) for key in fresh)]
     dataset = files.relation(filesystem, fragments, schema, condition)
-    return Relation(dataset, unique, max(told, default=None) if exact else None)
+    identity = None
+    if exact and not fresh and wanted.clusters is not None and len(wanted.clusters) == 1:
+        identity = wanted.account, wanted.clusters[0], *(footers.identity(listed[key]) for key in parts)
+    return Relation(dataset, unique, max(told, default=None) if exact else None, identity)
 
 
 def _part(

@@ -79,3 +79,14 @@ def test_of_many_none_is_left_out_or_told_twice(clusters: Clusters) -> None:
     enrol(clusters, *uuids)
     known = tuple(uuids[:300])
     assert changed(clusters, 100.0, 300, known) == changed(clusters, 100.0) == uuids
+
+
+def test_accounts_are_those_that_enrolled(clusters: Clusters) -> None:
+    assert clusters.accounts() == set()
+    enrol(clusters, "u1", "u2")
+    enrol(clusters, "o1", account="other")
+    clusters.beat("acme", "u1", replace(BEAT, phase="closed"))
+    assert clusters.accounts() == {"acme", "other"}
+    clusters.forget("other", "o1", 120.0)
+    clusters.forget_numbers("other")
+    assert clusters.accounts() == {"acme"}

@@ -11,7 +11,10 @@ from daskscope.cli import EXIT_CODES, scope
 from daskscope.options import OPTIONS
 from daskscope.parsing import default_data
 from tests.docs.collected import collected
+from tests.docs.price_tables import price_tables
+from tests.docs.lake_tables import tables
 from tests.docs.privacy import always, switches
+from tests.docs.python_names import python_names
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 END = "<!-- end -->"
@@ -77,7 +80,10 @@ PARTS: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "errors": errors_table,
     "cli": cli_help,
+    "python": python_names,
     "collected": collected,
+    "prices": price_tables,
+    "tables": tables,
     "switches": switches,
     "always": always,
 }

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from daskscope import wire
 from daskscope.compression import compress
 from daskscope.testing import boot_at, event, identity, message
-from daskscope_query import lake as lakes
+from daskscope_query import session
 from daskscope_query.lake import Lake
 from daskscope_query.questions import Question
 

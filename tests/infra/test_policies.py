@@ -116,7 +116,7 @@ def test_api_only_reads_but_for_what_is_asked_of_a_cluster_and_tokens(template: 
     }
     assert may["dynamodb:PutItem"] == {"items token/*"}
     assert may["dynamodb:UpdateItem"] == {"items cluster/*", "items token/*"}
-    assert may["s3:GetObject"] == _under(template, "open", "sealed", "rollups", "catalog", "code")
+    assert may["s3:GetObject"] == _under(template, "open", "sealed", "rollups", "catalog", "prices", "code")
     assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"listing", "living"}
 
 
@@ -135,9 +135,9 @@ def test_compact_alone_may_take_away_and_reads_neither_code_nor_keys(template: T
         "ssm": {"DeleteParameter"},
     }
     made = ("open", "sealed", "rollups", "catalog", "seals", "unused")
-    assert may["s3:GetObject"] == _under(template, *made, "dead")
+    assert may["s3:GetObject"] == _under(template, *made, "prices", "dead")
     assert may["s3:PutObject"] == _under(template, *made, "late")
-    assert may["s3:DeleteObject"] == _under(template, *made, "code", "dead")
+    assert may["s3:DeleteObject"] == _under(template, *made, "prices", "code", "dead")
     assert may["dynamodb:GetItem"] == {"items seals", "items policy/*", "items cluster/*", "items account/*"}
     assert may["dynamodb:PutItem"] == {"items seals", "items cluster/*"}
     assert may["dynamodb:UpdateItem"] == {"items seals", "items deletion/*"}

@@ -25,6 +25,7 @@ from daskscope import wire
 from daskscope.testing import message
 from daskscope_lambdas.env import AwsEnv
 from daskscope_lambdas.ports import Deletion, TokenRow
+from daskscope_lambdas.service.price_store import PriceKeeper
 from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import connect
 from daskscope_query import layout
@@ -139,6 +140,7 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
         token, _ = mint(world.tokens, world.clock, "acme", ("ingest", "read", "control", "admin"), "test")
         long_ago = world.clock.now() - 3 * 86_400
         world.clusters.enrol("acme", "0" * 32, long_ago, long_ago)
+        PriceKeeper(world.objects, world.clock).set(None, b"core_hour: 0.02", "test")
     headers = {"authorization": f"Bearer {token}", "content-type": wire.CONTENT_TYPE}
 
     # Whose next message is far off: however slow this machine is, it is not lost when the sweep comes.
@@ -150,7 +152,7 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     batch = house.client("sqs", "write").receive_message(QueueUrl=out["QueueUrl"], MaxNumberOfMessages=10)["Messages"]
     batch.append({"MessageId": "1", "ReceiptHandle": "1", "Body": "poison"})
     assert house.call("write", {"Records": [_record(each) for each in batch]}) == [{"batchItemFailures": []}]
-    assert {key.split("/")[0] for key in house.objects()} == {"code", "dead", "open"}
+    assert {key.split("/")[0] for key in house.objects()} == {"code", "dead", "open", "prices"}
 
     assert house.call("sweep", {}) == [{"living": 1, "idle": 0, "lost": 1}]
 
@@ -159,7 +161,7 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     house.call("compact", {}, {})
     kept = house.objects()
     assert {key.split("/")[0] for key in kept} == {
-        "catalog", "code", "dead", "open", "sealed", "seals", "rollups", "unused",
+        "catalog", "code", "dead", "open", "prices", "sealed", "seals", "rollups", "unused",
     }  # fmt: skip
     assert [key for key in kept if "/gathered-1-" in key]
     assert not [key for key in kept if key in gone or "account=globex" in key]
@@ -172,6 +174,8 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     asked = ("/api/v1/acme/clusters", "/api/v1/acme/clusters/2", "/api/v1/acme/clusters/2/computations")
     answers = house.call("api", *(_request("GET", path, headers) for path in asked))
     assert [answer["statusCode"] for answer in answers] == [200, 200, 200]
+    (prices,) = house.call("api", _request("GET", "/api/v1/acme/prices", headers))
+    assert json.loads(prices["body"])["core_hour"] == 0.02
     (asked_to_close,) = house.call("api", _request("POST", "/api/v1/acme/clusters/2/close", headers))
     assert asked_to_close["statusCode"] == 202
     wanted = json.dumps({"name": "ann", "scopes": ["read"]}).encode()
@@ -262,6 +266,7 @@ def _ask_to_delete(house: House, env: AwsEnv) -> list[str]:
         layout.sealed_key("samples", "globex", old, 0),
         layout.rollup_key("clusters_daily", "globex", old, 0),
         layout.code_key("globex", "ab" * 16),
+        layout.prices_key("globex", long_ago, "ab"),
         layout.code_key("acme", "cd" * 16),
         layout.unused_key("acme", old),
         layout.dead_key("globex", "1" * 32, "letter", "message"),
@@ -290,6 +295,7 @@ def _ask_to_delete(house: House, env: AwsEnv) -> list[str]:
     [
         ("api", "s3", "put_object", {"Bucket": "Bucket", "Key": "open/x", "Body": b""}),
         ("api", "ssm", "put_parameter", {"Name": "Keys", "Value": "x", "Type": "SecureString"}),
+        ("api", "s3", "put_object", {"Bucket": "Bucket", "Key": "prices/all/x", "Body": b""}),
         ("compact", "s3", "delete_object", {"Bucket": "Bucket", "Key": "late/x"}),
         ("compact", "ssm", "get_parameter", {"Name": "Keys"}),
         ("compact", "s3", "get_object", {"Bucket": "Bucket", "Key": "code/x"}),

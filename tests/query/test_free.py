@@ -63,7 +63,10 @@ def test_days_narrow_it(told: LakeRig) -> None:
             None,
         ),
         ("SELECT (SELECT count(*) FROM events) - 1 AS n", None),
-        ("SELECT count(DISTINCT day) - 1 AS n FROM clusters_daily JOIN prefixes_daily USING (account)", None),
+        (
+            "SELECT count(DISTINCT c.day) - 1 AS n FROM clusters_daily c JOIN prefixes_daily USING (account)",
+            None,
+        ),
         ("SELECT count(*) + 1 AS n FROM catalog", None),
         ("SELECT 1 AS n", None),
     ],

@@ -9,6 +9,7 @@ import click
 
 from daskscope_lambdas.admin_command.delete import delete
 from daskscope_lambdas.admin_command.letters import dead_letters, replay
+from daskscope_lambdas.admin_command.prices import prices
 from daskscope_lambdas.admin_command.retention import retention
 from daskscope_lambdas.admin_command.tokens import token
 
@@ -24,6 +25,7 @@ def admin() -> None:
 
 admin.add_command(dead_letters)
 admin.add_command(delete)
+admin.add_command(prices)
 admin.add_command(replay)
 admin.add_command(retention)
 admin.add_command(token)

@@ -8,42 +8,15 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 
 from daskscope.errors import NotFound
-from daskscope_lambdas.handlers import (
-    api_clusters,
-    api_code,
-    api_compare,
-    api_control,
-    api_costs,
-    api_data,
-    api_observed,
-    api_pages,
-    api_profile,
-    api_team,
-    api_tokens,
-    errors,
-    house,
-    versions,
-)
+from daskscope_lambdas.handlers import api_pages, errors, house, routers, versions
 from daskscope_query import engine
 
 house.start("tokens", "clusters", "seals", "objects")
 engine.limit_memory(house.memory_bytes())
 
 app = APIGatewayHttpResolver()
-for routes in (
-    api_clusters,
-    api_data,
-    api_observed,
-    api_code,
-    api_profile,
-    api_team,
-    api_compare,
-    api_costs,
-    api_tokens,
-    api_control,
-    api_pages,
-):
-    app.include_router(routes.router)
+for router in routers.ALL:
+    app.include_router(router)
 
 
 @app.exception_handler(Exception)

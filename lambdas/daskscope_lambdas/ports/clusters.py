@@ -149,6 +149,12 @@ class Clusters(Protocol):
         """
         ...
 
+    def accounts(self) -> set[str]:
+        """Those that have clusters, or had. What was just enrolled may be missing for a moment, and of what an earlier
+        release enrolled all that nothing was added to since.
+        """
+        ...
+
     def living(self) -> Iterator[ClusterRow]:
         """Clusters of all accounts that neither closed nor were retired, in no promised order.
 

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pyarrow as pa
@@ -24,6 +25,15 @@ MAX_HELD_BYTES = 64 << 20
 """Of tables that a process keeps at hand: 100,000 clusters as lists need them."""
 
 
+@dataclass(frozen=True, slots=True)
+class CatalogFile:
+    """`as_of`: epoch seconds, before anybody was asked for its `rows`. `counts`: no newer one is there, not even a flawed."""
+
+    as_of: float
+    rows: pa.Table
+    counts: bool
+
+
 class CatalogFiles:
     """One per process: files never change, so it keeps what it read of the last few. Safe to use from many threads."""
 
@@ -36,12 +46,13 @@ class CatalogFiles:
         """Those that have a catalog."""
         return {account for key in self._objects.list(layout.CATALOG) if (account := layout.account_in(key))}
 
-    def newest(self, account: str, columns: Sequence[str]) -> tuple[str, pa.Table] | None:
-        """Key and rows of the file that counts; None if there is none that can be read."""
-        for key in sorted(self._keys(account), reverse=True):
+    def newest(self, account: str, columns: Sequence[str]) -> CatalogFile | None:
+        """The newest file that can be read; None if there is none."""
+        keys = sorted(self._keys(account), reverse=True)
+        for key in keys:
             # One that went meanwhile was there a moment ago: an older one, if any, is there for some minutes more.
             with suppress(Missing, files.UnreadableError):
-                return key, self._read(key, tuple(columns))
+                return CatalogFile(layout.catalog_as_of(key), self._read(key, tuple(columns)), key == keys[0])
         return None
 
     def _keys(self, account: str) -> list[str]:
@@ -70,13 +81,13 @@ class CatalogFiles:
         with suppress(Taken):
             self._objects.put_new(layout.catalog_key(account, as_of, hashlib.sha256(body).hexdigest()[:16]), body)
 
-    def sweep(self, account: str, now: float, *, empty: bool = False) -> None:
-        """Take away what has been superseded for a while, and of an account without clusters all, at once."""
-        keys = sorted(self._keys(account))
-        followed = [key for key, after in pairwise(keys) if _is_old(after, now)]
-        for key in keys if empty else followed:
+    def sweep(self, account: str, now: float) -> None:
+        """Take away what has been superseded for a while."""
+        for key, after in pairwise(sorted(self._keys(account))):
+            if layout.catalog_as_of(after) <= now - LINGER_S:
+                self._objects.delete(key)
+
+    def clear(self, account: str) -> None:
+        """Take away all that there is."""
+        for key in self._keys(account):
             self._objects.delete(key)
-
-
-def _is_old(key: str, now: float) -> bool:
-    return layout.catalog_as_of(key) <= now - LINGER_S

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from daskscope_lambdas.ports import ClusterRow, StoreError
-from daskscope_lambdas.service.catalog_files import CatalogFiles
+from daskscope_lambdas.service.catalog_files import CatalogFile, CatalogFiles
 from daskscope_lambdas.service.catalog_rows import (
     COSTS,
     LISTED,
@@ -32,7 +32,7 @@ from daskscope_lambdas.service.catalog_rows import (
 from daskscope_lambdas.service.cost import priced
 from daskscope_lambdas.service.exclusions import excluding
 from daskscope_lambdas.service.found import Asker
-from daskscope_lambdas.service.live_catalog import by_cluster, changed_since, hiding, leaving_out
+from daskscope_lambdas.service.live_catalog import UNDER_WAY_S, by_cluster, changed_since, hiding, leaving_out
 from daskscope_lambdas.service.price_store import PriceReader
 from daskscope_lambdas.service.prices import Prices
 from daskscope_lambdas.service.usage import UsageReader
@@ -86,61 +86,80 @@ class Cataloguer:
         return made
 
     def _accounts(self) -> set[str]:
-        """A new one whose first cluster has ended already is among them when its first day is sealed."""
-        sealed = Lake(self._world.lake_root, None).accounts()
-        return sealed | self._files.accounts() | {row.account for row in self._world.clusters.living()}
+        sealed = Lake(
+            self._world.lake_root, None
+        ).accounts()  # Those that the registry does not name may be among them.
+        return self._world.clusters.accounts() | self._files.accounts() | sealed
 
     def _make(self, account: str) -> bool:
         now, prices = self._world.clock.now(), self._prices.of(account)
         without = excluding(self._world.deletions.pending(account)).get(account, Exclusion())
-        found = self._files.newest(account, LISTED)
-        as_of = layout.catalog_as_of(found[0]) if found else None
-        listed = found[1] if found else CATALOG.schema.empty_table()
-        anew = as_of is None or layout.day_of(as_of) != layout.day_of(now) or _is_priced_otherwise(listed, prices)
-        if not anew and as_of is not None:
-            hidden = hiding(listed, without).num_rows < listed.num_rows
-            if not hidden and now - as_of < REST_S_A_CLUSTER * listed.num_rows:
-                return self._done(account, now)
-            rows = list(self._news(account, listed, as_of, now))
-            if not rows and not hidden:
-                return self._done(account, now)
+        known = self._newest(account, now)
+        if (
+            known is None
+            or layout.day_of(known.as_of) != layout.day_of(now)
+            or _is_priced_otherwise(known.rows, prices)
+        ):
+            after = self._table(account, self._world.clusters.changed(account, 0.0), self._whole(account), now, prices)
+            return self._keep(account, hiding(after, without), now)
+        hidden = hiding(known.rows, without).num_rows < known.rows.num_rows
+        if not hidden and known.counts and now - known.as_of < REST_S_A_CLUSTER * known.rows.num_rows:
+            rows = []
         else:
-            rows = self._world.clusters.changed(account, 0.0)
-        before = self._whole(account)
-        uuids, made = list[str](), list[pa.Table]()
-        for some in _batched(rows):
-            uuids += [row.uuid for row in some]
-            made.append(self._rows(account, some, before, now, prices))
-        kept = before.slice(0, 0) if anew else leaving_out(before, uuids)
-        after = hiding(pa.concat_tables([kept, *made]), without).sort_by("cluster_id")
-        is_new = after.num_rows > 0 and (anew or not after.equals(before))
-        if is_new:
-            self._files.put(account, now, after)
-        return self._done(account, now, is_new, empty=not after.num_rows)
+            rows = list(self._news(account, known, now))
+        if rows or hidden or not known.counts:
+            before = self._whole(account)
+            made = self._table(account, rows, before, now, prices)
+            kept = leaving_out(before, made.column("cluster").to_pylist())
+            after = hiding(pa.concat_tables([kept, made]), without).sort_by("cluster_id")
+            if not known.counts or not after.equals(before):
+                return self._keep(account, after, now)
+        self._files.sweep(account, now)
+        return False
 
-    def _done(self, account: str, now: float, made: bool = False, *, empty: bool = False) -> bool:
-        self._files.sweep(account, now, empty=empty)
-        return made
+    def _newest(self, account: str, now: float) -> CatalogFile | None:
+        found = self._files.newest(account, LISTED)
+        if found is None or found.as_of <= now + UNDER_WAY_S:
+            return found
+        # The clock was set back: until it is that late again, nothing would count but this.
+        self._files.clear(account)
+        return None
+
+    def _keep(self, account: str, rows: pa.Table, now: float) -> bool:
+        """False if there is nothing to be kept."""
+        if not rows.num_rows:
+            self._files.clear(account)
+            return False
+        self._files.put(account, now, rows)
+        self._files.sweep(account, now)
+        return True
 
     def _whole(self, account: str) -> pa.Table:
         found = self._files.newest(account, CATALOG.schema.names)
-        return found[1] if found else CATALOG.schema.empty_table()
+        return found.rows if found else CATALOG.schema.empty_table()
 
-    def _news(self, account: str, listed: pa.Table, as_of: float, now: float) -> Iterator[ClusterRow]:
+    def _news(self, account: str, known: CatalogFile, now: float) -> Iterator[ClusterRow]:
         """Who has changed, and of whom the lake has more to tell."""
         told: set[str] = set()
-        for row in changed_since(self._world.clusters, account, listed, as_of):
+        for row in changed_since(self._world.clusters, account, known):
             told.add(row.uuid)
             yield row
         behind = (pc.field("usage_at") - pc.field("last_received_at")) < _duration(LAG_S)
         looked_at = pa.scalar(datetime.fromtimestamp(now - AGAIN_S, UTC), MOMENT)
-        due = listed.filter(pc.field("usage_at").is_null() | (behind & (pc.field("usage_at") <= looked_at)))
-        uuids: list[str] = [uuid for uuid in due.column("cluster").to_pylist() if uuid not in told]
-        yield from self._world.clusters.get_many(account, uuids[-max(self._left, 0) :] if self._left > 0 else [])
+        due = known.rows.filter(pc.field("usage_at").is_null() | (behind & (pc.field("usage_at") <= looked_at)))
+        uuids: list[str] = [uuid for uuid in reversed(due.column("cluster").to_pylist()) if uuid not in told]
+        yield from self._world.clusters.get_many(account, uuids[: self._left])
+
+    def _table(
+        self, account: str, rows: Iterable[ClusterRow], before: pa.Table, now: float, prices: Prices
+    ) -> pa.Table:
+        """These as rows of the catalog, by number; a slice at a time, for the registry's take more memory."""
+        made = [self._rows(account, some, before, now, prices) for some in _batched(rows)]
+        return pa.concat_tables([CATALOG.schema.empty_table(), *made]).sort_by("cluster_id")
 
     def _rows(self, account: str, rows: Sequence[ClusterRow], before: pa.Table, now: float, prices: Prices) -> pa.Table:
         known = by_cluster(before.select(list(_KEPT)), [row.uuid for row in rows])
-        due = [row for row in rows if _is_due(row, known.get(row.uuid), now)][: max(self._left, 0)]
+        due = [row for row in rows if _is_due(row, known.get(row.uuid), now)][: self._left]
         self._left -= len(due)
         asked = {row.uuid for row in due}
         found = self._usage.of(account, due) if due else {}

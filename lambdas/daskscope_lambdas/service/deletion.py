@@ -26,6 +26,7 @@ from daskscope_lambdas.ports import ClusterRow, Deletion, Missing, StoreError
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.exclusions import PASS_S, excluding
 from daskscope_lambdas.service.letters import Letters
+from daskscope_lambdas.service.price_store import PriceKeeper
 from daskscope_lambdas.service.rewrite import Rewriter
 from daskscope_lambdas.service.world import World
 from daskscope_query import files, layout
@@ -104,6 +105,7 @@ class Deleter:
             if not self._used_again(deletion):
                 world.policies.set_retention(account, {})
                 self._codes.forget(account)
+                PriceKeeper(world.objects, world.clock).clear(account)
         self._forget_letters(deletion)
 
     def _used_again(self, deletion: Deletion) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,13 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from daskscope_lambdas.ports import Clock, ClusterRow, Clusters, Deletions
-from daskscope_lambdas.service.catalog_files import CatalogFiles
+from daskscope_lambdas.service.catalog_files import CatalogFile, CatalogFiles
 from daskscope_lambdas.service.catalog_rows import LISTED, cost_columns, registry_columns, scaled
 from daskscope_lambdas.service.cost import priced
 from daskscope_lambdas.service.exclusions import excluding
 from daskscope_lambdas.service.prices import Prices
 from daskscope_lambdas.service.world import World
-from daskscope_query import layout
 from daskscope_query.exclusion import Exclusion
 from daskscope_query.tables import CATALOG, MOMENT
 
@@ -55,8 +54,7 @@ class LiveCatalog:
         if found is None:
             known, changed = _no_rows(wanted), list(self._clusters.changed(account, 0.0))
         else:
-            key, known = found
-            changed = list(changed_since(self._clusters, account, known, layout.catalog_as_of(key)))
+            known, changed = found.rows, list(changed_since(self._clusters, account, found))
         without = excluding(self._deletions.pending(account)).get(account, Exclusion())
         fresh = self._fresh(account, known, changed, wanted)
         return hiding(pa.concat_tables([leaving_out(known, [row.uuid for row in changed]), fresh]), without)
@@ -76,12 +74,12 @@ class LiveCatalog:
         return pa.Table.from_pylist(rows, schema)
 
 
-def changed_since(clusters: Clusters, account: str, known: pa.Table, as_of: float) -> Iterable[ClusterRow]:
-    """The registry's rows that may be newer than those of `known`, which is of `as_of` (epoch seconds)."""
-    awake = pa.scalar(datetime.fromtimestamp(max(as_of - ASLEEP_S, 0.0), UTC), MOMENT)
-    running = known.filter((pc.field("phase") == "running") & (pc.field("last_received_at") >= awake))
-    last_id: int = pc.max(known.column("cluster_id")).as_py() or 0  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue, reportUnknownVariableType] - pyarrow's own
-    return clusters.changed(account, as_of - UNDER_WAY_S, last_id, running.column("cluster").to_pylist())
+def changed_since(clusters: Clusters, account: str, known: CatalogFile) -> Iterator[ClusterRow]:
+    """The registry's rows that may be newer than those of the file."""
+    awake = pa.scalar(datetime.fromtimestamp(max(known.as_of - ASLEEP_S, 0.0), UTC), MOMENT)
+    running = known.rows.filter((pc.field("phase") == "running") & (pc.field("last_received_at") >= awake))
+    last_id = max(known.rows.column("cluster_id").to_pylist(), default=0)
+    return clusters.changed(account, known.as_of - UNDER_WAY_S, last_id, running.column("cluster").to_pylist())
 
 
 def by_cluster(rows: pa.Table, uuids: Sequence[str]) -> dict[str, Mapping[str, Any]]:

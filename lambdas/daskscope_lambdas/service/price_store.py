@@ -45,9 +45,7 @@ class PriceReader:
             kept = self._kept.get(account)
         if kept is not None and now < kept.until:
             return kept.prices
-        prices = packaged()
-        for override in overrides(self._objects, account):
-            prices = merged(prices, override)
+        prices = in_force(self._objects, account)
         with self._lock:
             self._kept[account] = _Kept(prices, now + CACHE_S)
         return prices
@@ -83,10 +81,13 @@ def whose(account: str | None) -> str:
     return "this installation" if account is None else f"account {account}"
 
 
-def overrides(objects: ObjectStore, account: str) -> list[Override]:
-    """The installation's, then the account's."""
-    found = (_newest(objects, owner) for owner in (None, account))
-    return [override for override in found if override is not None]
+def in_force(objects: ObjectStore, account: str | None) -> Prices:
+    """Those of the account, None: of whatever account says nothing itself."""
+    prices = packaged()
+    for owner in (None,) if account is None else (None, account):
+        if (override := _newest(objects, owner)) is not None:
+            prices = merged(prices, override)
+    return prices
 
 
 def _newest(objects: ObjectStore, account: str | None) -> Override | None:

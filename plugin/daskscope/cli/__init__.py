@@ -47,7 +47,7 @@ COMMANDS = {
     "metrics": "daskscope.cli.team:metrics",
     "prefixes": "daskscope.cli.team:prefixes",
     "preview": "daskscope.cli.preview:preview",
-    "prices": "daskscope.cli.team:prices",
+    "prices": "daskscope.cli.prices:prices",
     "profile": "daskscope.cli.profile:profile",
     "samples": "daskscope.cli.inside:samples",
     "show": "daskscope.cli.show:show",
@@ -112,6 +112,10 @@ class LazyGroup(click.Group):
             if (command := ctx.invoked_subcommand or "") in COMMANDS:
                 raise
             raise click.ClickException(_how_to_install(command, error)) from error
+        except ImportError as error:
+            if "pip install" not in str(error):  # as extras.py says it
+                raise
+            raise click.ClickException(str(error)) from error
 
 
 class Failure(click.ClickException):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 NO_CLUSTER = "No cluster yet: `daskscope.register()` on a client makes the first."
 
-_SERVER = """A server's address, or where a lake lies: a folder, or s3://BUCKET/PREFIX.  [default: the setting, or the server
-on this machine]"""
+_SERVER = """A server's address, or where a lake lies: a folder, or s3://BUCKET/PREFIX.  [default: the setting, or the
+server on this machine]"""
 
 
 def whom(command: Callable[..., Any]) -> Callable[..., Any]:

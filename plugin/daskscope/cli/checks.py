@@ -14,7 +14,7 @@ import dask.config
 
 from daskscope import __version__, configuration, settings
 from daskscope.api_version import API
-from daskscope.errors import SettingsError
+from daskscope.errors import PermissionDenied, SettingsError
 from daskscope.message_file import BAD, first
 from daskscope.records import printable
 from daskscope.spool import folder
@@ -102,7 +102,10 @@ def _clock(connection: Connection, clock: Callable[[], float]) -> Iterator[Findi
 
 def of_clusters(session: Session) -> Iterator[Finding]:
     """What clusters of late had to drop. Raises DaskscopeError."""
-    found = session.list_clusters(since=RECENT)
+    try:
+        found = session.list_clusters(since=RECENT)
+    except PermissionDenied:
+        return  # That the token may not read is told.
     losing = [each for each in found if sum(each["lost"].values())]
     if not losing:
         yield Finding("messages", "ok", f"None of {len(found):,} clusters of the last {RECENT} dropped a message.")

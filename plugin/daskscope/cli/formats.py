@@ -85,13 +85,9 @@ def _parquet(records: Records) -> None:
 
 
 def save(records: Records, file: BinaryIO) -> None:
-    """As Parquet. Raises ClickException without pyarrow."""
-    try:
-        table = records.to_arrow()
-        parquet = needed("pyarrow.parquet", "arrow", "Parquet")
-    except ImportError as error:
-        raise click.ClickException(str(error)) from error
-    parquet.write_table(table, file, compression="zstd")
+    """As Parquet. Raises ImportError without pyarrow."""
+    table = records.to_arrow()
+    needed("pyarrow.parquet", "arrow", "Parquet").write_table(table, file, compression="zstd")
 
 
 _WRITERS: dict[str, Callable[[Records], None]] = {

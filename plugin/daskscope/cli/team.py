@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daskscope.cli.asking import asking, maybe_a_cluster
-from daskscope.cli.formats import TABLE, document
-from daskscope.cli.listing import formatted, listing
+from daskscope.cli.asking import maybe_a_cluster
+from daskscope.cli.listing import listing
 from daskscope.cli.times import MONTH, OF_ONE, back, of_one, since, until, user
 
 if TYPE_CHECKING:
@@ -67,15 +66,3 @@ def hardware(session: Session, code: str, **options: Any) -> Records:
 def metrics(session: Session, cluster: str | None, since: str | None, **options: Any) -> Records:
     """List the fine performance metrics of CLUSTER, or of all, those of a unit together, greatest first."""
     return session.list_metrics(cluster, since=of_one(since, cluster), **options)
-
-
-@click.command()
-@formatted(TABLE, "json")
-@asking
-def prices(session: Session, form: str) -> None:
-    """Show the prices in force, and where they are from."""
-    found = session.prices()
-    if form == "json":
-        document(found)
-    else:
-        click.echo(found.text())

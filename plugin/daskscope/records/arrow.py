@@ -1,4 +1,4 @@
-"""Records as data frames, in the memory format that polars, DuckDB and pandas share.
+"""Records as data frames, for pandas and for all that read Arrow.
 
 The names of `values.py` say what is a time and what a duration; the rest is as JSON has it.
 """

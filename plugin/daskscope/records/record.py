@@ -49,8 +49,9 @@ class Record(dict[str, Any]):
 
     def _answers(self) -> Iterator[tuple[str, str]]:
         """Questions and sentences."""
-        answers = self.get("answers")
-        for name, question in QUESTIONS.items() if isinstance(answers, Mapping) else ():
+        said = self.get("answers")
+        answers: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
+        for name, question in QUESTIONS.items():
             if sentence := _sentence(answers.get(name)):
                 yield question, sentence
         if sentence := _sentence(self.get("completeness")):

@@ -61,7 +61,7 @@ class Records(list[dict[str, Any]]):
         return arrow.to_arrow(self)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """By which polars, DuckDB and others take the records as they are."""
+        """By which polars, pandas 3 (`DataFrame.from_arrow`) and others take the records as they are."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def text(self, *, rows: int | None = None, cell: int | None = None) -> str:

@@ -87,7 +87,7 @@ def _number(name: str, value: float) -> str:
 def _mapping(name: str, pairs: Mapping[Any, Any]) -> str:
     if name == "cost" and "dollars" in pairs:
         dollars = pairs["dollars"]
-        about = "" if pairs.get("quality") == "measured" else "~"
-        return f"{about}{_text('dollars', dollars)}" if is_number(dollars) else ""
+        text = _text("dollars", dollars) if is_number(dollars) else ""
+        return text if not text or text.startswith("<") or pairs.get("quality") == "measured" else f"~{text}"
     # Its keys are task states and actions, and no fields: `memory` is a count here.
     return ", ".join(f"{key}={_text('', item)}" for key, item in pairs.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -36,10 +36,12 @@ class Table:
     order: tuple[str, ...] = ("cluster", "at", "boot", "seq")
     """What rows of a sealed day are sorted by, and then by the key."""
 
-    @property
-    def schema(self) -> pa.Schema:
+    schema: pa.Schema = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
         described = [pa.field(c.name, c.type, metadata={"unit": c.unit, "meaning": c.meaning}) for c in self.columns]
-        return pa.schema(described, metadata={"daskscope.table": self.name, "daskscope.version": str(VERSION)})
+        schema = pa.schema(described, metadata={"daskscope.table": self.name, "daskscope.version": str(VERSION)})
+        object.__setattr__(self, "schema", schema)
 
 
 ORIGIN = (

@@ -37,6 +37,7 @@ def world(adapters: LocalAdapters, env: LocalEnv, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(wiring, "connect", lambda _env: adapters)
     monkeypatch.setattr(house, "read", lambda: env)
     cached = [house.env, house.adapters, house.gate, reading.catalog, reading.asker, reading.codes]
+    cached += [reading.live_catalog, reading.prices]
     cached += [ingest._ingest, write._writer, write._letters, sweep._sweeper]  # the functions' own caches
     for made in cached:
         made.cache_clear()

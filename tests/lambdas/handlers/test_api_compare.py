@@ -145,10 +145,13 @@ def test_two_computations(get: Get, token: Token, two: None):
 
 def test_packages_count_only_where_all_sides_tell_them(get: Get, token: Token, two: None,
                                                        post: Callable[..., Any], drain: Callable[[], Any]):  # fmt: skip
-    post(message(cluster="0" * 31 + "3", boot=boot_at(START_MS, 8), identity=identity(versions={"dask": "1"})))
+    mixed = [member(no=0), member(no=1, id="b", n_threads=8)]
+    third = identity(versions={"dask": "1"})
+    post(message(cluster="0" * 31 + "3", boot=boot_at(START_MS, 8), identity=third, members=mixed))
     drain()
     found = body(get("/api/v1/acme/compare?ids=1,3", token("read")))
     packages = {each["name"]: each["values"] for each in found["differs"] if each["what"] == "package"}
+    assert {"what": "worker", "name": "threads", "values": [2, [2, 8]]} in found["differs"]
     assert packages == {"dask": [None, "1"], "distributed": ["2026.8.0", None]}
     assert found["missing"] == [
         "3: its processes have not told all of their packages: those of the scheduler's versions are compared",

@@ -66,30 +66,34 @@ def ask(get: Get, token: Token, post: Post, drain: Drain) -> Callable[[str], dic
 Ask = Callable[[str], dict[str, Any]]
 
 
-@pytest.mark.parametrize("target", LISTS)
-def test_every_list_is_paged_and_narrowed_to_a_user(ask: Ask, target: str):
-    joint = "&" if "?" in target else "?"
-    whole = ask(target)
-    assert (whole["status"], whole["skipped"], whole["as_of"]) == (200, [], "2026-11-21T08:00:00.000Z")
-    paged: list[Any] = []
-    cursor = ""
-    while cursor is not None:
-        page = ask(f"{target}{joint}limit=1{cursor and f'&cursor={cursor}'}")
-        paged += page["items"]
-        cursor = page["cursor"]
-    assert paged == whole["items"]
-    assert paged
-    of_bob = ask(f"{target}{joint}user=bob")["items"]
-    assert of_bob
-    assert of_bob != whole["items"] or target == "logs"
-    assert ask(f"{target}{joint}user=nobody")["items"] == []
+def test_every_list_is_paged(ask: Ask):
+    for target in LISTS:
+        joint = "&" if "?" in target else "?"
+        whole = ask(target)
+        assert (whole["status"], whole["skipped"], whole["as_of"]) == (200, [], "2026-11-21T08:00:00.000Z"), target
+        paged: list[Any] = []
+        cursor = ""
+        while cursor is not None:
+            page = ask(f"{target}{joint}limit=1{cursor and f'&cursor={cursor}'}")
+            paged += page["items"]
+            cursor = page["cursor"]
+        assert paged, target
+        assert paged == whole["items"], target
 
 
-@pytest.mark.parametrize("target", LISTS)
-def test_a_bad_since_names_the_accepted_forms(ask: Ask, target: str):
-    answer = ask(f"{target}{'&' if '?' in target else '?'}since=yesterday")
-    assert answer["status"] == 400
-    assert "allowed: seconds back from now (604800 is a week), or a time like" in answer["error"]["message"]
+def test_every_list_is_narrowed_to_a_user(ask: Ask):
+    for target in LISTS:
+        joint = "&" if "?" in target else "?"
+        of_ada, of_bob = ask(f"{target}{joint}user=ada")["items"], ask(f"{target}{joint}user=bob")["items"]
+        assert (len(of_ada), len(of_bob)) == ((2, 2) if target == "prefixes" else (1, 1)), target
+        assert ask(f"{target}{joint}user=nobody")["items"] == [], target
+
+
+def test_a_bad_since_names_the_accepted_forms(ask: Ask):
+    for target in LISTS:
+        answer = ask(f"{target}{'&' if '?' in target else '?'}since=yesterday")
+        assert answer["status"] == 400, target
+        assert "allowed: seconds back from now (604800 is a week), or a time like" in answer["error"]["message"]
 
 
 def test_prefixes_of_the_team_and_of_one_cluster(ask: Ask):
@@ -146,9 +150,9 @@ def test_times_count_back_from_when_the_first_page_was_asked_for(ask: Ask, clock
     assert len(first["items"] + second["items"]) == 2
 
 
-@pytest.mark.parametrize("target", [*LISTS, "hardware?code=x"])
-def test_another_accounts_are_not_told(get: Get, token: Token, ask: Ask, target: str):
+def test_another_accounts_are_not_told(get: Get, token: Token, ask: Ask):
     reader = token("read", account="globex")
-    assert get(f"/api/v1/acme/{target}", reader)["statusCode"] == 404
-    answer = json.loads(get(f"/api/v1/globex/{target}", reader)["body"])
-    assert answer["items"] == []
+    for target in (*LISTS, "hardware?code=x"):
+        assert get(f"/api/v1/acme/{target}", reader)["statusCode"] == 404, target
+        answer = json.loads(get(f"/api/v1/globex/{target}", reader)["body"])
+        assert answer["items"] == [], target

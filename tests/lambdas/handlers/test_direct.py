@@ -6,7 +6,7 @@ import logging
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,21 @@ from daskscope.errors import (
     ServerUnreachable,
     SettingsError,
 )
+from daskscope.testing import boot_at, exception, groups, identity, logs, member, message, profile, span, tasks
 from daskscope.testing import event as happened
-from daskscope.testing import exception, groups, identity, logs, member, message, profile, span, tasks
 from daskscope_lambdas.direct import Direct, open_lake
 from daskscope_lambdas.env import LocalEnv
-from daskscope_lambdas.handlers import compact
+from daskscope_lambdas.handlers import compact, house
 from daskscope_lambdas.opening import explained, settings_of
 from daskscope_lambdas.ports import StoreError
+from daskscope_lambdas.service.batch import write_batch
+from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.compact import LINGER_S
+from daskscope_lambdas.service.ingest import Ingest
+from daskscope_lambdas.service.letters import Letters
+from daskscope_lambdas.service.write import Writer
 from daskscope_lambdas.testing import FakeClock
+from daskscope_lambdas.wiring import LocalAdapters, connect
 from tests.aws_world import make_world, point_at
 from tests.emulator import Emulator
 
@@ -54,19 +60,47 @@ ROUTES = (
 """Under an account."""
 
 
-@pytest.fixture
-def data(post: Callable[..., dict[str, Any]], drain: Callable[[], Any], clock: FakeClock, env: LocalEnv) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data folder of a server: of one day that is sealed and one that is open, and with a catalog."""
-    clock.advance(-DAY_S)
-    post(told(cluster=BEGUN, phase="closed", identity=identity(name="yesterday", started_at_ms=START_MS - 86_400_000)))
-    drain()
-    clock.advance(DAY_S)
-    post(told())
-    drain()
-    for _ in range(2):  # the second one sees what the first one sealed
-        compact.handler({}, None)
+    env, clock = LocalEnv(data=str(tmp_path_factory.mktemp("made") / "data")), FakeClock()
+    with ExitStack() as closed:
+        world = connect(env, clock)
+        closed.callback(world.close)
+        clock.advance(-DAY_S)
+        started = identity(name="yesterday", started_at_ms=START_MS - 86_400_000)
+        take(
+            world,
+            told(cluster=BEGUN, boot=boot_at(START_MS - 86_400_000), phase="closed", identity=started),
+        )
+        clock.advance(DAY_S)
+        take(world, told())
+        with house.entered(house.House(lambda: env, lambda: world)):
+            for _ in range(2):  # the second one sees what the first one sealed
+                compact.handler({}, None)
     assert list(Path(env.lake, "seals").rglob("sealed-at.json"))
     return Path(env.data)
+
+
+@pytest.fixture
+def env(made: Path, tmp_path: Path) -> LocalEnv:
+    """As all fixtures of the server's have it."""
+    return LocalEnv(data=str(shutil.copytree(made, tmp_path / "data")))
+
+
+@pytest.fixture
+def data(env: LocalEnv) -> Path:
+    return Path(env.data)
+
+
+def take(world: LocalAdapters, posted: wire.Message, account: str = "acme") -> None:
+    """As `ingest` and `write` do."""
+    keeper = CodeKeeper(world.objects, world.vault)
+    Ingest(world.queue, world.clusters, keeper, world.clock).take(account, wire.encode(posted), "", None)
+    batch = world.feed.receive(10, 60.0)
+    writer, letters = Writer(world.objects, world.seals), Letters(world.objects, world.clock)
+    assert write_batch(writer, letters, [(each.id, each.body) for each in batch]) == []
+    world.feed.delete([each.receipt for each in batch])
 
 
 def told(**changes: Any) -> wire.Message:
@@ -123,7 +157,7 @@ def test_pages_go_on_where_they_ended(opened: Direct) -> None:
 
 
 def test_sealed_days_are_read_from_their_own_files(
-    data: Path, clock: FakeClock, get: Get, token: Token, tmp_path: Path
+    data: Path, world: LocalAdapters, clock: FakeClock, get: Get, token: Token, tmp_path: Path
 ) -> None:
     clock.advance(LINGER_S + 1)
     compact.handler({}, None)
@@ -200,12 +234,10 @@ def test_code_is_shown_with_its_key_and_left_out_without(
 
 
 def test_two_lakes_and_the_server_keep_apart(
-    data: Path, opened: Direct, clock: FakeClock, tmp_path: Path, post: Callable[..., Any], drain: Callable[[], Any],
-    get: Get, token: Token,
-) -> None:  # fmt: skip
+    data: Path, opened: Direct, clock: FakeClock, tmp_path: Path, world: LocalAdapters, get: Get, token: Token
+) -> None:
     shutil.copytree(data / "lake", tmp_path / "before")
-    post(told(cluster="5" * 32), account="globex")
-    drain()
+    take(world, told(cluster="5" * 32), "globex")
     compact.handler({}, None)
     with closing(Direct(settings_of(str(data), "globex", None), clock)) as other:
 
@@ -332,12 +364,13 @@ def test_sql_is_answered_over_tables_rollups_and_the_catalog(
 
 
 def test_sql_that_cannot_be_answered(opened: Direct) -> None:
-    for query, given, error, says in (
+    cases: tuple[tuple[str, dict[str, Any], type[Exception], str], ...] = (
         ("SELEC 1", {}, BadRequest, r"syntax error at or near \"SELEC\"[\s\S]*LINE 1: SELEC 1\n"),
         ("FROM event", {}, BadRequest, "event does not exist[\\s\\S]*Tables are catalog, clusters, clusters_daily,"),
         ("FROM events", {"since": "soon"}, BadRequest, "since is 'soon'; allowed"),
         ("FROM events", {"since": 0, "until": 9e5}, BadRequest, "is after until"),
         ("FROM events", {"account": "globex"}, NotFound, "opened for account acme"),
-    ):
+    )
+    for query, given, error, says in cases:
         with pytest.raises(error, match=says):
             opened.sql(query, **given)

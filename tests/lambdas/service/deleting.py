@@ -14,6 +14,7 @@ from daskscope.compression import compress
 from daskscope.testing import START_MS, event, exception, groups, identity, message
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.ports import Missing, StoreError
+from daskscope_lambdas.service.cataloguer import Cataloguer
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.service.deletion import Deleter
@@ -86,6 +87,7 @@ class House:
         """`compact` as its handler has it."""
         world = self.world
         exclusions = Exclusions(world.deletions, world.clusters)
+        Cataloguer(world).run()
         Compactor(world.objects, world.seals, world.clock, world.lake_root, exclusions).run()
         Deleter(world).run()
         Tidier(world).run()

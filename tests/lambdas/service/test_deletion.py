@@ -15,6 +15,7 @@ from daskscope_lambdas.service.deletion import REST_DAYS, Deleter
 from daskscope_lambdas.service.envelope import Envelope, pack
 from daskscope_lambdas.service.exclusions import PASS_S
 from daskscope_lambdas.service.letters import Letters, Unfit
+from daskscope_lambdas.service.price_store import PriceKeeper
 from daskscope_lambdas.service.rewrite import Rewriter
 from daskscope_lambdas.testing import FakeClock
 from daskscope_query import layout
@@ -149,6 +150,7 @@ def test_a_deleted_account_is_gone_with_all_that_was_its(house: House, never: Ho
         each.write()
     key_id, other = tokens(house.world, "acme"), tokens(house.world, "globex")
     house.world.policies.set_retention("acme", {"logs": 3})
+    PriceKeeper(house.world.objects, house.clock).set("acme", b"core_hour: 1", "test")
     Deleter(house.world).delete_account("acme", "test")
     assert not is_known(house.world, key_id)
     assert is_known(house.world, other)

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,8 +17,7 @@ from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.service.found import Asker
 from daskscope_lambdas.service.team import Team
 from daskscope_lambdas.testing import FakeClock
-from daskscope_query.tables import CATALOG
-from tests.query.lake_rig import DAY, DAY_S, OTHER, START, TOMORROW, LakeRig, envelope
+from tests.query.lake_rig import DAY, DAY_S, OTHER, START, TOMORROW, LakeRig, catalog, envelope
 
 BOB = identity(user="bob")
 
@@ -28,22 +26,14 @@ def at(ms: int) -> datetime:
     return datetime.fromtimestamp((START_MS + ms) / 1000, UTC)
 
 
-def catalog(_account: str) -> pa.Table:
-    """Two clusters, of ada and bob."""
-    known = [
-        {"account": "acme", "cluster": CLUSTER, "cluster_id": 1, "name": "demo", "user": "ada"},
-        {"account": "acme", "cluster": OTHER, "cluster_id": 2, "name": "etl", "user": "bob"},
-    ]
-    return pa.Table.from_pylist(known, CATALOG.schema)
-
-
 @pytest.fixture
 def team(rig: LakeRig, clock: FakeClock) -> Team:
     return team_of(rig, clock)
 
 
 def team_of(rig: LakeRig, clock: FakeClock) -> Team:
-    return Team(Asker(str(rig.root), rig.seals, rig.deletions), clock, catalog)
+    listed = catalog({CLUSTER: "ada", OTHER: "bob"})
+    return Team(Asker(str(rig.root), rig.seals, rig.deletions), clock, lambda _: listed)
 
 
 def seal(rig: LakeRig, clock: FakeClock) -> None:
@@ -213,7 +203,7 @@ def test_deaths_and_events_name_their_cluster(rig: LakeRig, team: Team) -> None:
     )
     deaths = team.deaths("acme", 10, 0).rows
     assert [(each["time"], each["cluster_id"], each["cluster_name"], each["user"]) for each in deaths] == [
-        (at(8_000), 1, "demo", "ada"), (at(6_000), 2, "etl", "bob"), (at(4_000), 1, "demo", "ada"),
+        (at(8_000), 1, "of ada", "ada"), (at(6_000), 2, "of bob", "bob"), (at(4_000), 1, "of ada", "ada"),
     ]  # fmt: skip
     assert deaths[0]["memory_limit"] == 4 << 30
     assert [each["cluster_id"] for each in team.deaths("acme", 10, 0, expected=False).rows] == [2, 1]
@@ -222,6 +212,6 @@ def test_deaths_and_events_name_their_cluster(rig: LakeRig, team: Team) -> None:
     assert [(each["time"], each["cluster_id"], each["topic"]) for each in events] == [
         (at(3_000), 1, "mine"), (at(1_000), 1, "all"), (at(0), 2, "all"),
     ]  # fmt: skip
-    assert [each["cluster_name"] for each in team.events("acme", 10, 0, user="bob").rows] == ["etl"]
+    assert [each["cluster_name"] for each in team.events("acme", 10, 0, user="bob").rows] == ["of bob"]
     assert [each["topic"] for each in team.events("acme", 10, 0, topic="mine").rows] == ["mine"]
     assert [each["cluster_id"] for each in team.events("acme", 1, 2).rows] == [2]

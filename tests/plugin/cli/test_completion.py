@@ -42,7 +42,7 @@ def complete(shell: str, *words: str) -> list[str]:
         "COMP_WORDS": " ".join(line if shell != "fish" else line[:-1]),
         "COMP_CWORD": told[shell],
     }
-    return CliRunner().invoke(cli.scope, [], env=said, prog_name="daskscope").stdout.splitlines()
+    return CliRunner().invoke(cli.scope, [], env=said, prog_name="daskscope").stdout.split("\n")[:-1]
 
 
 def test_commands_and_options(server: ApiServer) -> None:
@@ -58,7 +58,14 @@ def test_numbers_of_clusters_where_one_is_wanted(server: ApiServer, command: lis
 
 
 def test_other_shells_say_what_each_is(server: ApiServer) -> None:
-    assert complete("zsh", "show", "18") == ["plain", "183523", "nightly [2J (running)", "plain", "183522", "etl (lost)"]
+    assert complete("zsh", "show", "18") == [
+        "plain",
+        "183523",
+        "nightly [2J (running)",
+        "plain",
+        "183522",
+        "etl (lost)",
+    ]
     assert "183522" in "".join(complete("fish", "show", "18"))
 
 
@@ -98,7 +105,7 @@ def test_a_file_that_cannot_be_read_is_asked_anew(server: ApiServer, cache: Path
 
 def test_where_nobody_answers_a_prompt_shows_no_error(serve: Any) -> None:
     serve(lambda *_: error(401, "not-logged-in", "No token."))
-    assert complete("bash", "show", "1") == []
+    assert complete("bash", "show", "1") == [""]
     with ApiServer(api).running() as gone:
         pass
     assert complete("bash", "show", "--server", gone.url, "la") == ["plain,latest"]

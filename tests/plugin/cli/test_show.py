@@ -10,7 +10,8 @@ from daskscope import cli
 from tests.plugin.api_server import Answer, ApiServer, error
 
 ANSWERS = {
-    name: {"verdict": "x", "sentence": f"Of {name}.\x1b"} for name in ("finished", "exceptions", "cost", "time", "running")
+    name: {"verdict": "x", "sentence": f"Of {name}.\x1b"}
+    for name in ("finished", "exceptions", "cost", "time", "running")
 }
 CLUSTER: dict[str, Any] = {
     "id": 12, "name": "etl\x1b[2J", "user": "ann", "status": "running", "created": "2026-11-21T08:00:00.000Z",
@@ -35,7 +36,9 @@ def api(path: str, query: dict[str, str]) -> Answer:
         return 200, {"items": ITEMS[what], "cursor": None}
     if "/computations/" in path:
         return (200, COMPUTATION) if what == "a-1" else error(404, "not-found", f"No computation {what}.")
-    return (200, CLUSTER) if what in ("12", "Scheduler-1") else error(404, "not-found", f"No cluster {what}. Closest: 12.")
+    return (
+        (200, CLUSTER) if what in ("12", "Scheduler-1") else error(404, "not-found", f"No cluster {what}. Closest: 12.")
+    )
 
 
 def run(*arguments: str) -> Result:

@@ -56,7 +56,9 @@ def test_a_query_is_answered_by_the_lake_that_is_named(server: ApiServer, lake: 
 
 def test_a_query_may_stand_in_a_file(server: ApiServer, lake: Lake, folder: str, tmp_path: Path) -> None:
     (tmp_path / "q.sql").write_text("select 2")
-    assert run("--file", str(tmp_path / "q.sql"), "--server", folder, "--format", "csv").stdout.splitlines()[1] == "1,'=a"
+    assert (
+        run("--file", str(tmp_path / "q.sql"), "--server", folder, "--format", "csv").stdout.splitlines()[1] == "1,'=a"
+    )
     assert run("--file", "-", "--server", folder, typed="select 3").exit_code == 0
     assert [query for query, *_ in lake.asked] == ["select 2", "select 3"]
 

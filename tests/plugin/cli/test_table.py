@@ -16,7 +16,9 @@ from daskscope.records import Records
 from tests.plugin.api_server import Answer, ApiServer
 
 CLUSTER = {"id": 12, "name": "nightly-etl " * 9, "user": "ann", "status": "lost", "created": "2026-11-21T08:00:00.000Z"}
-ROWS = [{"id": "0195a0c2b400da5c00000001-3", "text": "x" * 90, "n": 3, "start": "2026-11-21T08:00:00.000Z", "z": "y" * 40}]
+ROWS = [
+    {"id": "0195a0c2b400da5c00000001-3", "text": "x" * 90, "n": 3, "start": "2026-11-21T08:00:00.000Z", "z": "y" * 40}
+]
 
 
 def api(path: str, query: dict[str, str]) -> Answer:

@@ -10,7 +10,7 @@ from daskscope_lambdas.adapters.arguments import check_limit
 from daskscope_lambdas.adapters.aws import rows
 from daskscope_lambdas.adapters.aws.again import tries
 from daskscope_lambdas.adapters.aws.order import place, placed
-from daskscope_lambdas.adapters.aws.table import Item, RefusedError, Table
+from daskscope_lambdas.adapters.aws.table import Item, RefusedError, Table, Value
 from daskscope_lambdas.adapters.cursors import HIGHEST, cursor_at, position
 from daskscope_lambdas.ports import Beat, ClusterPage, ClusterRow, Conflict, Gone, Heard, Missing, StoreError, Taken
 from daskscope_lambdas.registry import KEY, LISTED_AT, LISTED_IN, LISTING, LIVES_IN, LIVING
@@ -22,6 +22,7 @@ _TOGETHER = 100
 """Rows that `living` and `changed` hold at a time."""
 _UNDER_WAY = 100
 """So many numbers below the highest one may have been given out already when their rows are not there yet."""
+_ACCOUNTS = "accounts"
 _FIRST = "~"
 """Above every place in a list."""
 
@@ -44,7 +45,9 @@ class DynamoClusters:
 
     def _enrol(self, account: str, uuid: str, started_at: float, received_at: float) -> ClusterRow:
         """The row made here, or by whoever was faster: then the number taken here is a gap."""
-        number = self._table.count_up(f"account/{account}", "last")
+        # What stands in an index is the same each time, so that it is written once.
+        listed: dict[str, Value] = {LISTED_IN: _ACCOUNTS, LISTED_AT: account}
+        number = self._table.count_up(f"account/{account}", "last", listed)
         made = ClusterRow(
             account=account, id=number, uuid=uuid, started_at=started_at, first_received_at=received_at,
             last_received_at=received_at,
@@ -188,6 +191,10 @@ class DynamoClusters:
         for first in range(max(last_id, 0) + 1, newest + 1, _TOGETHER):
             numbers = range(first, min(first + _TOGETHER, newest + 1))
             yield from (item["uuid"] for item in self._table.get_many([rows.number_key(account, n) for n in numbers]))
+
+    def accounts(self) -> set[str]:
+        entries = self._table.query(LISTING, f"#{LISTED_IN} = :accounts", {"accounts": _ACCOUNTS})
+        return {entry[LISTED_AT] for entry in entries}
 
     def living(self) -> Iterator[ClusterRow]:
         entries = self._table.query(LIVING, f"#{LIVES_IN} = :life", {"life": rows.LIFE})

@@ -153,15 +153,16 @@ class Table:
             known = error.__cause__.response.get("Item") if isinstance(error.__cause__, ClientError) else None
             raise RefusedError(str(error), _plain(known) if known else None) from error.__cause__
 
-    def count_up(self, key: str, name: str) -> int:
-        """Add 1 to an attribute, which is 0 before the first time, and return it."""
+    def count_up(self, key: str, name: str, beside: Mapping[str, Value]) -> int:
+        """Add 1 to an attribute, which is 0 before the first time, and return it; `beside` it the item holds these."""
+        change = f"SET {', '.join(f'#{other} = :{other}' for other in beside)} ADD #{name} :one"
         with self._about(key):
             answer = self._client().update_item(
                 TableName=self._name,
                 Key=_wire({KEY: key}),
-                UpdateExpression=f"ADD #{name} :one",
-                ExpressionAttributeNames=_names(f"#{name}"),
-                ExpressionAttributeValues=_wire({":one": 1}),
+                UpdateExpression=change,
+                ExpressionAttributeNames=_names(change),
+                ExpressionAttributeValues=_wire({":one": 1} | {f":{other}": value for other, value in beside.items()}),
                 ReturnValues="UPDATED_NEW",
             )
         return int(_plain(answer["Attributes"])[name])

@@ -10,7 +10,7 @@ vaults.py     Vault: keys in a folder, in the Parameter Store, or none
 nothing.py    what a lake has not: tokens, policies, deletions, a queue
 """
 
-from daskscope_lambdas.adapters.direct.catalog import COLUMNS, CatalogClock, CatalogFile
+from daskscope_lambdas.adapters.direct.catalog import COLUMNS, CatalogClock, NewestCatalog
 from daskscope_lambdas.adapters.direct.clusters import CatalogClusters
 from daskscope_lambdas.adapters.direct.mapping import refused
 from daskscope_lambdas.adapters.direct.nothing import NoDeadLetters, NoDeletions, NoPolicies, NoQueue, OwnToken
@@ -24,9 +24,9 @@ __all__ = [
     "SSM",
     "CatalogClock",
     "CatalogClusters",
-    "CatalogFile",
     "LakeObjects",
     "LakeSeals",
+    "NewestCatalog",
     "NoDeadLetters",
     "NoDeletions",
     "NoPolicies",

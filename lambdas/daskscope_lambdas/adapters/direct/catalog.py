@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
 from daskscope_lambdas.ports import Clock, Missing
-from daskscope_query import layout
 
 COLUMNS = ("cluster", "cluster_id", "row")
 """Of the catalog: what the registry's rows are made of, and found by."""
@@ -19,52 +18,48 @@ FRESH_S = 1800.0
 """`compact` makes one each quarter of an hour: where that is twice past, none of it runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Found(Protocol):
     """`as_of`: epoch seconds before anybody was asked for what is in `rows`."""
 
-    key: str
-    as_of: float
-    rows: pa.Table
+    @property
+    def as_of(self) -> float: ...
+    @property
+    def rows(self) -> pa.Table: ...
 
 
-class CatalogFile:
-    """`newest` gives key and COLUMNS of the file that counts, None if there is none; asked again after LOOKED_S.
+class NewestCatalog:
+    """`newest` gives COLUMNS of the catalog that counts, None if there is none; asked again after LOOKED_S.
 
     `where`: what it is called in errors.
     """
 
     def __init__(
-        self,
-        newest: Callable[[], tuple[str, pa.Table] | None],
-        where: str,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, newest: Callable[[], Found | None], where: str, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._newest, self._where, self._monotonic = newest, where, monotonic
-        self._kept: tuple[float, Snapshot] | None = None
+        self._kept: tuple[float, Found] | None = None
 
-    def snapshot(self) -> Snapshot:
-        """The same object as long as it is the same file. Raises StoreError, Missing if there is none."""
+    def found(self) -> Found:
+        """The same object as long as it is the same catalog. Raises StoreError, Missing if there is none."""
         now = self._monotonic()
         if self._kept is None or now - self._kept[0] >= LOOKED_S:
-            self._kept = now, self._read(self._kept[1] if self._kept else None)
+            self._kept = now, self._look(self._kept[1] if self._kept else None)
         return self._kept[1]
 
-    def _read(self, known: Snapshot | None) -> Snapshot:
+    def _look(self, known: Found | None) -> Found:
         found = self._newest()
         if found is None:
             raise Missing(f"{self._where}: there is no catalog of clusters that can be read.")
-        key, rows = found
-        return known if known and known.key == key else Snapshot(key, layout.catalog_as_of(key), rows)
+        return known if known and known.as_of == found.as_of else found
 
 
 class CatalogClock:
     """Stands where the catalog was made, for whoever reported then may do so still: nobody is lost whom only this
     reader did not hear. Where no catalog was made for FRESH_S nobody hears anybody, and time goes on."""
 
-    def __init__(self, catalog: CatalogFile, clock: Clock) -> None:
+    def __init__(self, catalog: NewestCatalog, clock: Clock) -> None:
         self._catalog, self._clock = catalog, clock
 
     def now(self) -> float:
-        now, as_of = self._clock.now(), self._catalog.snapshot().as_of
+        now, as_of = self._clock.now(), self._catalog.found().as_of
         return min(now, as_of) if now - as_of <= FRESH_S else now

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from daskscope_lambdas.adapters.arguments import check_limit
 from daskscope_lambdas.adapters.cursors import HIGHEST, cursor_at, position
-from daskscope_lambdas.adapters.direct.catalog import CatalogFile, Snapshot
+from daskscope_lambdas.adapters.direct.catalog import Found, NewestCatalog
 from daskscope_lambdas.adapters.direct.mapping import refuse
 from daskscope_lambdas.ports import ClusterPage, ClusterRow, Missing
 
@@ -17,22 +17,22 @@ class CatalogClusters:
 
     enrol = beat = ask_close = retire = drop = forget = forget_numbers = staticmethod(refuse)
 
-    def __init__(self, catalog: CatalogFile, row_of: Callable[[str], ClusterRow]) -> None:
+    def __init__(self, catalog: NewestCatalog, row_of: Callable[[str], ClusterRow]) -> None:
         self._catalog, self._row_of = catalog, row_of
-        self._indexed: tuple[Snapshot, dict[str, int], dict[int, int]] | None = None
-        """Of a snapshot: where each UUID and each number stands."""
+        self._indexed: tuple[Found, dict[str, int], dict[int, int]] | None = None
+        """Of a catalog: where each UUID and each number stands."""
 
     def get(self, account: str, id: int) -> ClusterRow:
-        snapshot, _, by_id = self._index()
-        return self._known(snapshot, account, by_id.get(id), id)
+        found, _, by_id = self._index()
+        return self._known(found, account, by_id.get(id), id)
 
     def find(self, account: str, uuid: str) -> ClusterRow:
-        snapshot, by_uuid, _ = self._index()
-        return self._known(snapshot, account, by_uuid.get(uuid), uuid)
+        found, by_uuid, _ = self._index()
+        return self._known(found, account, by_uuid.get(uuid), uuid)
 
     def get_many(self, account: str, uuids: Sequence[str]) -> list[ClusterRow]:
-        snapshot, by_uuid, _ = self._index()
-        rows = [self._row(snapshot, by_uuid[uuid]) for uuid in uuids if uuid in by_uuid]
+        found, by_uuid, _ = self._index()
+        rows = [self._row(found, by_uuid[uuid]) for uuid in uuids if uuid in by_uuid]
         return [row for row in rows if row.account == account]
 
     def changed(
@@ -59,9 +59,12 @@ class CatalogClusters:
         page = found[:limit]
         return ClusterPage(page, cursor_at(page[-1].started_at, page[-1].id) if len(found) > limit else None)
 
+    def accounts(self) -> set[str]:
+        return set(self._index()[0].rows.column("account").to_pylist())
+
     def living(self) -> Iterator[ClusterRow]:
-        snapshot, by_uuid, _ = self._index()
-        rows = (self._row(snapshot, place) for place in by_uuid.values())
+        found, by_uuid, _ = self._index()
+        rows = (self._row(found, place) for place in by_uuid.values())
         return (row for row in rows if row.phase == "running")
 
     def deleted(self, uuids: Iterable[str]) -> set[str]:  # noqa: ARG002  which those were is the server's to know
@@ -69,26 +72,26 @@ class CatalogClusters:
         return set()
 
     def _all(self, account: str) -> Iterator[ClusterRow]:
-        snapshot, by_uuid, _ = self._index()
-        rows = (self._row(snapshot, place) for place in by_uuid.values())
+        found, by_uuid, _ = self._index()
+        rows = (self._row(found, place) for place in by_uuid.values())
         return (row for row in rows if row.account == account)
 
-    def _index(self) -> tuple[Snapshot, dict[str, int], dict[int, int]]:
-        snapshot, known = self._catalog.snapshot(), self._indexed
-        if known is None or known[0] is not snapshot:
-            uuids, ids = (snapshot.rows.column(name).to_pylist() for name in ("cluster", "cluster_id"))
+    def _index(self) -> tuple[Found, dict[str, int], dict[int, int]]:
+        found, known = self._catalog.found(), self._indexed
+        if known is None or known[0] is not found:
+            uuids, ids = (found.rows.column(name).to_pylist() for name in ("cluster", "cluster_id"))
             known = self._indexed = (
-                snapshot,
+                found,
                 {uuid: place for place, uuid in enumerate(uuids)},
                 {number: place for place, number in enumerate(ids)},
             )
         return known
 
-    def _known(self, snapshot: Snapshot, account: str, place: int | None, asked: int | str) -> ClusterRow:
-        row = None if place is None else self._row(snapshot, place)
+    def _known(self, found: Found, account: str, place: int | None, asked: int | str) -> ClusterRow:
+        row = None if place is None else self._row(found, place)
         if row is None or row.account != account:
             raise Missing(f"No cluster {asked} in account {account}.")
         return row
 
-    def _row(self, snapshot: Snapshot, place: int) -> ClusterRow:
-        return self._row_of(snapshot.rows.column("row")[place].as_py())
+    def _row(self, found: Found, place: int) -> ClusterRow:
+        return self._row_of(found.rows.column("row")[place].as_py())

@@ -170,6 +170,10 @@ class SqliteClusters:
             if cursor is None:
                 return
 
+    def accounts(self) -> set[str]:
+        with self._database.reading() as connection:
+            return {row["account"] for row in connection.execute("SELECT account FROM numbers")}
+
     def living(self) -> Iterator[ClusterRow]:
         last = ""
         while True:
