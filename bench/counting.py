@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,20 +29,18 @@ class Reads:
             self.n_bytes += n_bytes
 
 
-class _File:
-    """A file of Python's kind; pyarrow reads it through `read_at` of its own, a seek and a read."""
+class _File(io.BytesIO):
+    """A whole file at hand, so that none is left open; pyarrow seeks and reads."""
 
     def __init__(self, path: str, reads: Reads) -> None:
-        self._file, self._reads = Path(path).open("rb"), reads  # noqa: SIM115  closed by whoever reads it
+        super().__init__(Path(path).read_bytes())
+        self._reads = reads
 
-    def read(self, n_bytes: int = -1) -> bytes:
-        body = self._file.read(n_bytes)
+    def read(self, size: int | None = -1) -> bytes:
+        body = super().read(size)
         if body:
             self._reads.add(len(body))
         return body
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
 
 
 class _Handler(pafs.FileSystemHandler):  # pyright: ignore[reportUntypedBaseClass]  pyarrow has no types for it

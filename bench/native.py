@@ -60,7 +60,6 @@ class Native:
             if name not in given and not (from_base and name in ROLLUPS):
                 self._view(name, days)
         for name, rows in given.items():
-            self._connection.execute(f'DROP VIEW IF EXISTS "{name}"')
             self._connection.register("rows_given", rows)
             self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS FROM rows_given')
 

@@ -7,24 +7,26 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from bench.year.size import Numbers
 from daskscope_query.tables import Table
 
 Columns = dict[str, Any]
 """By name: Arrow, numpy, or one value for all rows."""
 
 
-def picked(words: Sequence[Any] | pa.Array, places: np.ndarray) -> pa.Array:
-    """The word at each place."""
+def picked(words: Any, places: Numbers) -> pa.Array:
+    """The word at each place. `words`: of Arrow, or of Python."""
     return (words if isinstance(words, pa.Array) else pa.array(words)).take(pa.array(places))
 
 
-def moments(ms: np.ndarray, missing: np.ndarray | None = None) -> pa.Array:
+def moments(ms: Numbers, missing: Numbers | None = None) -> pa.Array:
     """Epoch milliseconds as UTC times; null where `missing`."""
     return pa.array(ms.astype(np.int64), mask=missing).cast(pa.timestamp("ms", tz="UTC"))
 
 
-def nullable(values: np.ndarray, missing: np.ndarray) -> pa.Array:
+def nullable(values: Numbers, missing: Numbers) -> pa.Array:
     return pa.array(values, mask=missing)
 
 
@@ -32,11 +34,11 @@ def hexes(rng: np.random.Generator, n: int) -> pa.Array:
     """`n` random words of 32 hex digits."""
     body = rng.bytes(16 * n).hex().encode()
     return pa.Array.from_buffers(
-        pa.string(), n, [None, pa.py_buffer(np.arange(0, 32 * n + 1, 32, np.int32)), pa.py_buffer(body)]
+        pa.string(), n, [None, pa.py_buffer((32 * np.arange(n + 1)).astype(np.int32)), pa.py_buffer(body)]
     )
 
 
-def maps(names: Sequence[str], values: np.ndarray) -> pa.Array:
+def maps(names: Sequence[str], values: Numbers) -> pa.Array:
     """A map for each row of `values` (rows x names), without what is 0."""
     n_rows, n_names = values.shape
     kept = values.ravel() != 0
@@ -45,17 +47,22 @@ def maps(names: Sequence[str], values: np.ndarray) -> pa.Array:
     return pa.MapArray.from_arrays(pa.array(ends), keys, pa.array(values.ravel()[kept].astype(np.int64)))
 
 
-def lists(values: pa.Array, lengths: np.ndarray) -> pa.Array:
+def joined(*parts: Any, by: str = "") -> pa.Array:
+    """Texts of each row put together, `by` between them."""
+    return pc.call_function("binary_join_element_wise", [*parts, by])
+
+
+def lists(values: pa.Array, lengths: Numbers) -> pa.Array:
     """`values` cut into lists of these lengths."""
     return pa.ListArray.from_arrays(pa.array(np.concatenate([[0], lengths.cumsum()]).astype(np.int32)), values)
 
 
-def within(lengths: np.ndarray) -> np.ndarray:
+def within(lengths: Numbers) -> Numbers:
     """0, 1, 2 ... of each of so many runs, one after the other."""
     return np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
 
 
-def walk(rng: np.random.Generator, n: int, step: float) -> np.ndarray:
+def walk(rng: np.random.Generator, n: int, step: float) -> Numbers:
     """Values between 0 and 1 that change by about `step` from one to the next."""
     return np.abs((rng.normal(0, step, n).cumsum() + rng.random()) % 2 - 1)
 
@@ -67,10 +74,9 @@ def rows_of(table: Table, n: int, columns: Columns) -> pa.Table:
 
     def made(field: pa.Field) -> pa.Array:
         value = columns.get(field.name)
-        if isinstance(value, np.ndarray):
-            value = pa.array(value)
-        if isinstance(value, pa.Array):
-            return value if value.type == field.type else value.cast(field.type)
-        return pa.repeat(pa.scalar(value, field.type), n)
+        if not isinstance(value, np.ndarray | pa.Array):
+            return pa.repeat(pa.scalar(value, field.type), n)
+        array: Any = pa.array(value) if isinstance(value, np.ndarray) else value
+        return array if array.type == field.type else array.cast(field.type)
 
     return pa.Table.from_arrays([made(field) for field in table.schema], schema=table.schema)

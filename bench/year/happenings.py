@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bench.year import words
-from bench.year.columns import lists, moments, picked, rows_of, within
+from bench.year.columns import joined, lists, moments, picked, rows_of, within
 from bench.year.plan import Clusters
 from bench.year.processes import Crew
+from bench.year.size import Numbers
 from daskscope_query.tables import EVENTS, EXCEPTIONS, LOGS, PROFILES
 
 LINES_PER_CLUSTER = 20
@@ -20,7 +20,7 @@ _NUMBERS = 100
 """A text of a family says one of so many numbers."""
 
 
-def _times(clusters: Clusters, cluster: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _times(clusters: Clusters, cluster: Numbers, rng: np.random.Generator) -> Numbers:
     """Some time of each cluster, growing within it."""
     length_ms = (clusters.end_ms - clusters.start_ms)[cluster]
     at_ms = clusters.start_ms[cluster] + (rng.random(len(cluster)) * length_ms).astype(np.int64)
@@ -42,11 +42,11 @@ def exceptions(clusters: Clusters, rng: np.random.Generator) -> pa.Table:
         )
         for job in words.JOBS
     ]
-    failed = pc.binary_join_element_wise(
+    failed = joined(
         picked(tracebacks, clusters.job[cluster]),
         picked([kind for kind, _, _ in words.FAMILIES], family),
         picked(texts, family * _NUMBERS + number),
-        ": ",
+        by=": ",
     )
     seq = clusters.seq_at(cluster, at_ms)
     return rows_of(
@@ -59,7 +59,7 @@ def exceptions(clusters: Clusters, rng: np.random.Generator) -> pa.Table:
             "type": picked([kind for kind, _, _ in words.FAMILIES], family),
             "text": picked(texts, family * _NUMBERS + number),
             "traceback": failed,
-            "key": pc.binary_join_element_wise("('", picked(words.PREFIXES, prefix), "', 0)", ""),
+            "key": joined("('", picked(words.PREFIXES, prefix), "', 0)"),
             "prefix": picked(words.PREFIXES, prefix),
             "group_no": (rng.random(n) * clusters.n_groups[cluster]).astype(np.int64),
             "workers": lists(picked(["tcp://10.0.0.2:40001"], np.zeros(n, np.int64)), np.ones(n, np.int64)),

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from bench.year import words
 from bench.year.columns import Columns, hexes, moments
-from bench.year.size import FIRST_DAY, SEED, Size, apportion
+from bench.year.size import FIRST_DAY, SEED, Numbers, Size, apportion
 from daskscope_query import layout
 
 ACCOUNT = "team"
@@ -25,19 +25,19 @@ _WEEKEND = 0.25
 class Clusters:
     """An array each, a row a cluster, by day and then by UUID, as sealed files have them."""
 
-    number: np.ndarray
-    uuid: np.ndarray
-    day: np.ndarray
-    start_ms: np.ndarray
-    user: np.ndarray
-    job: np.ndarray
-    kind: np.ndarray
-    machine: np.ndarray
-    n_workers: np.ndarray
-    n_messages: np.ndarray
-    n_computations: np.ndarray
-    n_groups: np.ndarray
-    n_exceptions: np.ndarray
+    number: Numbers
+    uuid: Numbers
+    day: Numbers
+    start_ms: Numbers
+    user: Numbers
+    job: Numbers
+    kind: Numbers
+    machine: Numbers
+    n_workers: Numbers
+    n_messages: Numbers
+    n_computations: Numbers
+    n_groups: Numbers
+    n_exceptions: Numbers
 
     def on(self, day: int) -> Clusters:
         """Those of the day (0 is the first)."""
@@ -48,34 +48,34 @@ class Clusters:
         return len(self.number)
 
     @property
-    def boot(self) -> np.ndarray:
+    def boot(self) -> Numbers:
         return np.array([f"{ms:012x}{n:012x}" for ms, n in zip(self.start_ms, self.number, strict=True)], dtype=object)
 
     @property
-    def n_threads(self) -> np.ndarray:
+    def n_threads(self) -> Numbers:
         return np.array([machine.cores for machine in words.MACHINES])[self.machine]
 
     @property
-    def memory_mib(self) -> np.ndarray:
+    def memory_mib(self) -> Numbers:
         return np.array([machine.memory_gib * 1024 for machine in words.MACHINES])[self.machine]
 
     @property
-    def end_ms(self) -> np.ndarray:
+    def end_ms(self) -> Numbers:
         """When the last message was made."""
         return self.made_ms(np.arange(len(self)), self.n_messages - 1)
 
-    def made_ms(self, cluster: np.ndarray, seq: np.ndarray) -> np.ndarray:
+    def made_ms(self, cluster: Numbers | int, seq: Numbers | int) -> Numbers:
         return self.start_ms[cluster] + 2_000 + seq * INTERVAL_MS
 
-    def received_ms(self, cluster: np.ndarray, seq: np.ndarray) -> np.ndarray:
+    def received_ms(self, cluster: Numbers | int, seq: Numbers | int) -> Numbers:
         return self.made_ms(cluster, seq) + 150 + (seq * 7_919 + self.number[cluster] * 104_729) % 1_300
 
-    def seq_at(self, cluster: np.ndarray, ms: np.ndarray) -> np.ndarray:
+    def seq_at(self, cluster: Numbers, ms: Numbers) -> Numbers:
         """The first message made at `ms` or after it, or the last one."""
         seq = -(-(ms - self.start_ms[cluster] - 2_000) // INTERVAL_MS)
         return np.clip(seq, 0, self.n_messages[cluster] - 1)
 
-    def origin(self, cluster: np.ndarray, seq: np.ndarray) -> Columns:
+    def origin(self, cluster: Numbers, seq: Numbers) -> Columns:
         """The columns that every table starts with, for rows of these clusters (places) and messages."""
         places = pa.array(cluster)
         return {
@@ -128,7 +128,7 @@ def plan(size: Size) -> Clusters:
     return Clusters(*(getattr(clusters, field.name)[order] for field in fields(clusters)))
 
 
-def _messages(total: int, n_workers: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _messages(total: int, n_workers: Numbers, weights: Numbers) -> Numbers:
     """Messages of each cluster such that workers x messages come to about `total`."""
     wanted = weights / weights.sum() * total / n_workers
     found = np.clip(wanted, 6, _MOST_MESSAGES)

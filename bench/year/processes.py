@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bench.year import words
 from bench.year.columns import Columns, lists, maps, moments, nullable, picked, rows_of, walk, within
 from bench.year.plan import INTERVAL_MS, Clusters
+from bench.year.size import Numbers
 from daskscope_query.tables import CLUSTERS, DEATHS, MEMBERS, SAMPLES, WORKERS
 
 _MIB = 1 << 20
@@ -21,10 +21,10 @@ _VERSIONS = [("dask", "2026.8.0"), ("distributed", "2026.8.0"), ("numpy", "2.4.6
 class Crew:
     """A day's workers: an array each, a row a worker, by cluster and then by address."""
 
-    cluster: np.ndarray
-    no: np.ndarray
-    address: np.ndarray
-    host: np.ndarray
+    cluster: Numbers
+    no: Numbers
+    address: Numbers
+    host: Numbers
 
 
 def crew(clusters: Clusters) -> Crew:
@@ -117,7 +117,7 @@ def samples(clusters: Clusters, rng: np.random.Generator) -> pa.Table:
         "self_failed_tries": 0,
         "self_detail": 0,
         "phase": picked(["running", "closed"], (last & (clusters.number[cluster] % 20 != 0)).astype(np.int64)),
-        "reason": nullable(np.where(last, "asked", None), ~last | (clusters.number[cluster] % 20 == 0)),
+        "reason": nullable(np.full(n, "asked"), ~last | (clusters.number[cluster] % 20 == 0)),
     }
     return rows_of(SAMPLES, n, columns)
 
@@ -213,7 +213,7 @@ def deaths(clusters: Clusters, hands: Crew, rng: np.random.Generator) -> pa.Tabl
             "worker": pa.array(hands.address[gone], pa.string()),
             "name": pa.array(hands.no[gone]).cast(pa.string()),
             "host": pa.array(hands.host[gone], pa.string()),
-            "expected": pc.equal(picked(words.REASONS, reason), "retired"),
+            "expected": reason == words.REASONS.index("retired"),
             "reason": picked(words.REASONS, reason),
             "memory_bytes": (limit_bytes * (0.5 + 0.5 * rng.random(len(gone)))).astype(np.int64),
             "memory_limit_bytes": limit_bytes,

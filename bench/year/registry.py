@@ -21,14 +21,14 @@ def register(adapters: Adapters, clusters: Clusters, size: Size) -> None:
     """Enrol all clusters that are not there yet, in the order in which they started; then move the boundary."""
     known = adapters.clusters.page(ACCOUNT, None, 1, None).rows
     done = known[0].id if known else 0
-    order = clusters.number.argsort()[done:]
+    order, boots = clusters.number.argsort()[done:], clusters.boot.tolist()
     for place in order.tolist():
-        uuid, last = clusters.uuid[place], int(clusters.n_messages[place]) - 1
-        began, boot = float(clusters.start_ms[place]) / 1e3, clusters.boot[place]
+        uuid, last = str(clusters.uuid[place]), int(clusters.n_messages[place]) - 1
+        began = float(clusters.start_ms[place]) / 1e3
         first_s, last_s = (float(clusters.received_ms(place, seq)) / 1e3 for seq in (0, last))
         adapters.clusters.enrol(ACCOUNT, uuid, began, first_s)
         beat = Beat(
-            boot=boot,
+            boot=boots[place],
             seq=last,
             received_at=last_s,
             made_at=float(clusters.made_ms(place, last)) / 1e3,

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+Numbers = NDArray[Any]
+"""A column of a table, or of the plan."""
 DAYS = 365
 FIRST_DAY = date(2025, 11, 17)
 """A Monday."""
@@ -45,7 +49,7 @@ TINY = Size(days=3, clusters=12, computations=90, groups=700, worker_samples=3_0
 """For tests: days of a few clusters."""
 
 
-def apportion(total: int, weights: np.ndarray) -> np.ndarray:
+def apportion(total: int, weights: Numbers) -> Numbers:
     """Whole numbers in proportion to `weights` (not negative) whose sum is `total`."""
     exact = weights / weights.sum() * total
     found = np.floor(exact).astype(np.int64)

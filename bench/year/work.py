@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bench.year import words
-from bench.year.columns import hexes, lists, maps, moments, nullable, picked, rows_of, within
+from bench.year.columns import hexes, joined, lists, maps, moments, nullable, picked, rows_of, within
 from bench.year.plan import Clusters
+from bench.year.size import Numbers
 from daskscope_query.tables import COMPUTATIONS, FINE_METRICS, FRAME, GROUPS, SPANS
 
 SPANS_PER_CLUSTER = 2
@@ -23,11 +23,11 @@ _STILL_RUNNING = 0.002
 class Computed:
     """A day's computations: an array each, a row a computation, in the order of their clusters and numbers."""
 
-    cluster: np.ndarray
-    no: np.ndarray
-    code: np.ndarray
-    start_ms: np.ndarray
-    stop_ms: np.ndarray
+    cluster: Numbers
+    no: Numbers
+    code: Numbers
+    start_ms: Numbers
+    stop_ms: Numbers
 
 
 def computed(clusters: Clusters, rng: np.random.Generator) -> Computed:
@@ -110,7 +110,7 @@ def groups(clusters: Clusters, done: Computed, spans: pa.Array, rng: np.random.G
         {
             **clusters.origin(cluster, seq),
             "no": no,
-            "name": pc.binary_join_element_wise(picked(words.PREFIXES, prefix), hexes(rng, int(n)), "-"),
+            "name": joined(picked(words.PREFIXES, prefix), hexes(rng, int(n)), by="-"),
             "prefix": picked(words.PREFIXES, prefix),
             "computation": computation,
             "span": picked(spans, cluster * SPANS_PER_CLUSTER + no % SPANS_PER_CLUSTER),
@@ -150,10 +150,7 @@ def spans(clusters: Clusters, rng: np.random.Generator) -> tuple[pa.Table, pa.Ar
             "collections": "[]",
         },
     )
-    order = pc.sort_indices(
-        pa.table({"cluster": cluster, "id": ids}), sort_keys=[("cluster", "ascending"), ("id", "ascending")]
-    )
-    return table.take(order), ids
+    return table.take(pa.array(np.lexsort((np.array(ids.to_pylist()), cluster)))), ids
 
 
 def fine_metrics(clusters: Clusters, spans: pa.Array, rng: np.random.Generator) -> pa.Table:

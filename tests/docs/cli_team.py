@@ -23,8 +23,6 @@ from daskscope_lambdas.service.write import Writer
 from daskscope_lambdas.wiring import LocalAdapters, connect
 
 ACCOUNT = "local"
-UP_MS = 150_000
-"""So long each of them was up."""
 WORKERS = ("tcp://10.0.2.96:40331", "tcp://10.0.2.97:40331")
 MACHINE = wire.Hardware(
     cores=2, memory_bytes=8 << 30, provider="aws", instance_type="m6i.large", region="us-east-1", lifecycle="on-demand"
@@ -36,11 +34,11 @@ CODE = wire.Code(hash=hashlib.sha256(TEXT.encode()).hexdigest()[:32], text=TEXT)
 def make(data: Path) -> None:
     """Such a server's data folder, with the catalog that it would have within a minute."""
     env = LocalEnv(data=str(data))
-    at_ms = int(time.time() * 1000) - UP_MS
+    now_ms = int(time.time() * 1000)
     stories = [
-        _story(1, "nightly-etl", at_ms, is_running=False, is_good=True),
-        _story(2, "train", at_ms + 1_000, is_running=False, is_good=False),
-        _story(3, "notebook", at_ms + 2_000, is_running=True, is_good=True),
+        _story(1, "nightly-etl", now_ms, up_s=3600, is_running=False, is_good=True),
+        _story(2, "train", now_ms, up_s=1800, is_running=False, is_good=False),
+        _story(3, "notebook", now_ms, up_s=120, is_running=True, is_good=True),
     ]
     world = connect(env, SystemClock())
     try:
@@ -62,8 +60,9 @@ def _take(world: LocalAdapters, posted: wire.Message) -> None:
     world.feed.delete([each.receipt for each in batch])
 
 
-def _story(no: int, name: str, at_ms: int, *, is_running: bool, is_good: bool) -> Iterator[wire.Message]:
-    """All that is known of a cluster, in a message half a minute after it began; and how it stood UP_MS after that."""
+def _story(no: int, name: str, now_ms: int, *, up_s: int, is_running: bool, is_good: bool) -> Iterator[wire.Message]:
+    """All that is known of a cluster, in a message half a minute after it began; and how it stands now."""
+    at_ms = now_ms - up_s * 1000
     begun: dict[str, Any] = {
         "cluster": f"{no:032x}", "boot": testing.boot_at(at_ms, no), "started_at_ms": at_ms, "next_s": 600.0,
         "workers": testing.workers([]),
@@ -82,13 +81,13 @@ def _story(no: int, name: str, at_ms: int, *, is_running: bool, is_good: bool) -
         | _work(at_ms, is_good)
         | ({} if is_good else _failures(at_ms))
     )
-    totals = replace(totals, thread_us=4 * UP_MS * 1000)
+    totals = replace(totals, thread_us=4_000_000 * up_s)
     if not is_running:
         totals = replace(
             totals, n_workers=0, n_threads=0, n_clients=0, memory_bytes=0, memory_limit_bytes=0, in_memory=0
         )
     begun["phase"] = "running" if is_running else "closed"
-    yield testing.message(**begun, seq=1, made_at_ms=at_ms + UP_MS, uptime_us=UP_MS * 1000, totals=totals)
+    yield testing.message(**begun, seq=1, made_at_ms=now_ms, uptime_us=up_s * 1_000_000, totals=totals)
 
 
 def _processes(no: int, name: str, at_ms: int) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from daskscope.cli import EXIT_CODES, scope
 from daskscope.options import OPTIONS
 from daskscope.parsing import default_data
 from tests.docs.collected import collected
-from tests.docs.price_tables import price_tables
 from tests.docs.lake_tables import tables
+from tests.docs.price_tables import price_tables
 from tests.docs.privacy import always, switches
 from tests.docs.python_names import python_names
 

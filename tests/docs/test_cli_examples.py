@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import dask.config
 import pytest
@@ -25,7 +23,7 @@ _SAME = (
     (re.compile(r"\x1b\[\d+m"), ""),
     (re.compile(r"(http://|/)[\w.:/-]+|\w+://\S+"), "PLACE"),
     (re.compile(rf"{_TIME}|\d{{4}}-\d\d-\d\d"), "TIME"),
-    (re.compile(r"dks_\w+"), "TOKEN"),
+    (re.compile(r"dks_[\w.]+"), "TOKEN"),
     (re.compile(r"\b[0-9a-f]{16,}(-\d+)?\b|\b(?=\w*\d)\w{12}\b"), "ID"),
     (re.compile(r"\d[\d,.]*\d|\d"), "0"),
     (re.compile(r"\b0 (ms|us|s)\b"), "0 s"),
@@ -109,15 +107,16 @@ def run(typed: str) -> tuple[int, str]:
 
 
 def test_every_example_shows_what_the_page_shows(server: Serving, ids: list[tuple[str, str]]) -> None:
-    wrong = list[Any]()
+    wrong = list[str]()
     for each in examples():
         code, said = run(lived(server, ids, each.typed))
-        lines = said.splitlines()
+        lines = [line for line in said.splitlines() if line.strip()]
         if each.shown[-1:] == ["..."]:
-            lines, each.shown = lines[: len(each.shown) - 1], each.shown[:-1]
+            each.shown.pop()
+            lines = lines[: len(each.shown)]
         if (code, [*map(shape, lines)]) != (each.code, [*map(shape, each.shown)]):
-            wrong.append((each.typed, each.code, code, said))
-    assert not wrong, json.dumps(wrong, indent=1)
+            wrong.append("\n    ".join([f"    $ {each.typed}", *lines, f"# exits with {code}"]))
+    assert not wrong, "the page shows otherwise:\n" + "\n\n".join(wrong)
 
 
 def test_every_command_has_an_example() -> None:

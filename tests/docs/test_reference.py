@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from daskscope import wire
-from daskscope.cli import EXIT_CODES
+from daskscope.cli import EXIT_CODES, INTERRUPTED, UNREAD
+from daskscope.cli.status import EXITS
 from daskscope.options import OPTIONS, Option
 from daskscope_query.tables import ORIGIN, TABLES
 from tests.docs import reference
@@ -26,27 +27,40 @@ def test_every_command_is_documented() -> None:
     text = reference.page("cli").read_text(encoding="utf-8")
     known = {
         "admin",
-        "close",
-        "cluster",
         "clusters",
+        "code",
+        "compare",
+        "completion",
         "computations",
         "config",
+        "costs",
         "deaths",
         "demo",
+        "doctor",
         "events",
         "exceptions",
+        "export",
         "groups",
+        "hardware",
         "import",
         "logs",
         "members",
         "metrics",
+        "prefixes",
         "preview",
+        "prices",
         "profile",
         "samples",
         "serve",
+        "show",
         "spans",
+        "sql",
+        "status",
+        "stop",
         "tasks",
+        "token",
         "version",
+        "whoami",
         "workers",
     }
     assert set(re.findall(r"^## daskscope (\S+)$", text, re.M)) == known
@@ -56,7 +70,10 @@ def test_every_exit_code_is_documented() -> None:
     sentence = next(
         s for s in reference.page("cli").read_text(encoding="utf-8").split("\n\n") if s.startswith("Exit codes:")
     )
-    assert {str(code) for code in EXIT_CODES.values()} | {"0", "1", "130"} == set(re.findall(r"\d+", sentence))
+    codes = {0, 1, INTERRUPTED, UNREAD, *EXIT_CODES.values()}
+    assert {*map(str, codes)} == set(re.findall(r"\d+", sentence))
+    told = re.findall(r"^\| (\d+) \| (\w+) \|", reference.page("cli").read_text(encoding="utf-8"), re.M)
+    assert {state: int(code) for code, state in told} == EXITS
 
 
 @pytest.mark.parametrize("option", [o for o in OPTIONS if o.governs], ids=lambda option: option.key)

@@ -18,6 +18,7 @@ import pytest
 from distributed import Client, Scheduler
 
 import daskscope
+from daskscope_lambdas.service.price_file import packaged
 from tests.end_to_end.conftest import housed, serving
 from tests.end_to_end.house import START_S, House, eventually
 from tests.end_to_end.places import Place, in_stack
@@ -246,3 +247,23 @@ def test_the_cluster_says_who_it_is_and_what_nothing_cost(ran: Ran) -> None:
     assert not daskscope.list_deaths(ran.cluster_id)
     assert found["n_tasks_erred"] == ran.seen.failed.total()
     assert datetime.fromisoformat(found["created"]) <= datetime.fromisoformat(found["last_seen"])
+
+
+def test_the_cost_is_an_estimate_for_these_machines_are_in_no_cloud(ran: Ran) -> None:
+    def check() -> None:
+        found = daskscope.get_cluster(ran.cluster_id)
+        table = packaged().at(datetime.fromisoformat(found["created"]).timestamp())
+        limit_gib = found["memory_limit"] / (1 << 30)
+        of_an_hour = found["threads"] * table.core_hour + limit_gib * table.gib_hour
+        cost = found["cost"]
+        assert (cost["quality"], cost["currency"]) == ("estimated", "USD")
+        assert cost["basis"].endswith(" GiB-hours at $0.00375: kinds of machine unknown")
+        # Workers came a little after the scheduler, and a little before the plugin began to count their threads.
+        counted = found["thread_seconds"] / 3600 / found["threads"] * of_an_hour
+        assert 0 < 0.99 * counted <= cost["dollars"] <= 1.01 * of_an_hour * found["duration"] / 3600
+        assert 0 < cost["failed"] < cost["idle"] + cost["failed"] <= 1.000001 * cost["dollars"]
+        (row,) = daskscope.costs(by="user,cluster")
+        assert (row["user"], row["cluster_id"], row["quality"]) == (found["user"], found["id"], "estimated")
+        assert 0 < row["dollars"] <= 1.01 * of_an_hour * found["duration"] / 3600
+
+    agrees(check)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from daskscope_lambdas.handlers import answering, house, parameters, reading
 from daskscope_lambdas.handlers.errors import BadParameterError
 from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.service.same_code import RECENT_DAYS
 from daskscope_lambdas.service.team import Between
 
 router = APIGatewayHttpRouter()
@@ -104,7 +107,7 @@ def metrics(account: str) -> Response[str]:
 @router.get("/api/v1/<account>/code")
 def code(account: str) -> Response[str]:
     _check(account)
-    between, user = _between(), _named("user")
+    between, user = _recently(), _named("user")
     return _page(
         lambda limit, offset, until: reading.same_code(until).code(account, limit, offset, between=between, user=user)
     )
@@ -113,7 +116,7 @@ def code(account: str) -> Response[str]:
 @router.get("/api/v1/<account>/hardware")
 def hardware(account: str) -> Response[str]:
     _check(account)
-    between, fingerprint = _between(), _named("code")
+    between, fingerprint = _recently(), _named("code")
     if fingerprint is None:
         raise BadParameterError("code is missing: the `fingerprint` of a computation, or of a record of /code.")
     return _page(
@@ -139,6 +142,13 @@ def _row(account: str) -> ClusterRow | None:
 
 def _between() -> Between:
     return parameters.between(_given(), _now())
+
+
+def _recently() -> Between:
+    """As `_between`, but not from the first on where nobody says since when."""
+    since, until = _between()
+    now = datetime.fromtimestamp(_now(), UTC)
+    return since or min(until or now, now) - timedelta(RECENT_DAYS), until
 
 
 def _named(name: str) -> str | None:

@@ -27,7 +27,7 @@ MAX_HELD_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class CatalogFile:
-    """`as_of`: epoch seconds, before anybody was asked for its `rows`. `counts`: no newer one is there, not even a flawed."""
+    """`as_of`: epoch seconds, before anybody was asked for its `rows`. `counts`: none is newer, readable or not."""
 
     as_of: float
     rows: pa.Table

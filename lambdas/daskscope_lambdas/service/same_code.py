@@ -6,6 +6,8 @@ Records are those of docs/reference/http-api.md, times left as datetimes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -13,6 +15,9 @@ from daskscope_lambdas.ports import Clock
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.found import Asker, Found, Record, days_since, found_in
 from daskscope_lambdas.service.team import Between
+
+RECENT_DAYS = 30
+"""So far back the routes look where nobody says since when: without a roll-up of computations a year takes its time."""
 
 
 class SameCode:
@@ -30,14 +35,14 @@ class SameCode:
         user: str | None = None,
     ) -> Found:
         """One record a fingerprint, most worker time first, with the text of the innermost frame, null where it is not
-        kept any more. Computations that began `between` count."""
+        kept any more. Computations that began `between` count. `more`: `since`."""
         since, until = between
         wanted = {"user": user, "since": since, "until": until, "limit": limit, "offset": offset}
         days = days_since(since, self._clock.now())
         page = self._asker.ask("code", account, days, given={"catalog": self._catalog(account)}, **wanted)
         rows = page.records()
         texts = self._codes.read(account, {found["frame"]["code"] for found in rows if found["frame"]})
-        return found_in([_code(found, texts) for found in rows], page)
+        return _since(found_in([_code(found, texts) for found in rows], page), since, offset)
 
     def hardware(
         self,
@@ -49,7 +54,7 @@ class SameCode:
         between: Between = (None, None),
     ) -> Found:
         """Computations of one code that began `between` and have ended, by the machines of the workers that were there,
-        fastest first."""
+        fastest first. `more`: `since`."""
         since, until = between
         days = days_since(since, self._clock.now())
         ran = self._asker.ask("code_clusters", account, days, fingerprint=fingerprint)
@@ -58,7 +63,12 @@ class SameCode:
             "since": since, "until": until, "limit": limit, "offset": offset,
         }  # fmt: skip
         page = self._asker.ask("hardware", account, days, given={"catalog": self._catalog(account)}, **wanted)
-        return found_in([_hardware(found) for found in page.records()], page, ran)
+        return _since(found_in([_hardware(found) for found in page.records()], page, ran), since, offset)
+
+
+def _since(found: Found, since: datetime | None, offset: int) -> Found:
+    """With the time from which on computations count."""
+    return found if offset else replace(found, more={"since": since})
 
 
 def _code(found: Record, texts: dict[str, str]) -> Record:

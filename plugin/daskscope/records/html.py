@@ -37,7 +37,7 @@ def table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], right: Coll
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Names and texts below each other."""
-    rows = "".join(f'<tr><th scope="row">{said(name)}</th><td>{said(text)}</td></tr>' for name, text in pairs)
+    rows = "".join(f'<tr><th scope="row">{said(name)}</th><td class="w">{said(text)}</td></tr>' for name, text in pairs)
     return f"<table><tbody>{rows}</tbody></table>"
 
 

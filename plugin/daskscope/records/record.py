@@ -42,7 +42,7 @@ class Record(dict[str, Any]):
 
     def _repr_html_(self) -> str:
         answers, facts = list(self._answers()), html.facts(self._facts(2 * CELL))
-        tables = "".join(f"<p>{html.said(name)}</p>{table.table_html()}" for name, table in self._tables())
+        tables = "".join(f"<h4>{html.said(name)}</h4>{table.table_html()}" for name, table in self._tables())
         codes = "".join(html.code(place, code) for place, code in self._codes())
         body = html.facts(answers) + html.folded("All that is known of it", facts) if answers else facts
         return html.page(body + codes + tables, url=self.url)
@@ -87,8 +87,9 @@ class Comparison(Record):
     changes), `profile` and `missing` (what is not known of them)."""
 
     def _tables(self) -> Iterator[tuple[str, Records]]:
-        heads = [str(item.get("name") or item.get("id")) for item in self.get("items", ())]
-        heads = heads if len(set(heads)) == len(heads) else [str(item.get("id")) for item in self.get("items", ())]
+        items: list[dict[str, Any]] = self["items"] if _is_table(self.get("items")) else []
+        names = [str(item.get("name") or item.get("cluster_name") or item.get("id")) for item in items]
+        heads = names if len(set(names)) == len(names) else [str(item.get("id")) for item in items]
         for name, value in self.items():
             if _is_table(value) and name != "code":
                 yield printable(name), Records([_spread(row, heads) for row in value])
@@ -111,7 +112,7 @@ def _spread(row: Mapping[str, Any], heads: list[str]) -> dict[str, Any]:
     return spread
 
 
-_UNITS = {"s": "duration", "bytes": "bytes", "dollars": "dollars", "$": "dollars", "share": "share"}
+_UNITS = {"s": "duration", "bytes": "bytes", "USD": "dollars", "share": "share"}
 """Units to keys of the same unit."""
 
 

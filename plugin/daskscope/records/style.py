@@ -35,6 +35,7 @@ STYLE = (
     "border-bottom:1px solid var(--ds-rule);color:var(--ds-ink);max-width:32em;overflow-wrap:anywhere}"
     f".{NAME} th{{color:var(--ds-dim);font-weight:600;white-space:nowrap}}"
     f".{NAME} .n{{text-align:right;white-space:nowrap}}.{NAME} .t{{white-space:nowrap}}"
+    f".{NAME} .w{{max-width:64em}}.{NAME} h4{{margin:.8em 0 .1em;font-size:1em;color:var(--ds-ink)}}"
     f".{NAME} p{{margin:.3em 0;color:var(--ds-dim)}}.{NAME} a{{color:var(--ds-link)}}"
     f".{NAME} pre{{background:var(--ds-soft);color:var(--ds-ink);padding:.5em .7em;margin:.3em 0;white-space:pre-wrap}}"
     f".{NAME} svg{{display:block;fill:currentColor}}.{NAME} td svg{{margin:.25em 0}}"

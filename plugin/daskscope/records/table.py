@@ -61,7 +61,10 @@ class Records(list[dict[str, Any]]):
         return arrow.to_arrow(self)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """By which polars, pandas 3 (`DataFrame.from_arrow`) and others take the records as they are."""
+        """By which pyarrow (`RecordBatchReader.from_stream`) and pandas 3 (`DataFrame.from_arrow`) take the records.
+
+        polars and DuckDB see a list in them: they take `to_arrow()`.
+        """
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def text(self, *, rows: int | None = None, cell: int | None = None) -> str:

@@ -17,23 +17,18 @@ WITH mine AS (
       AND ($since::TIMESTAMPTZ IS NULL OR m.start_at >= $since)
       AND ($until::TIMESTAMPTZ IS NULL OR m.start_at <= $until)
 ),
-alike AS (
-    SELECT *
-    FROM mine
-    WHERE fingerprint IS NOT NULL
-),
-own AS (
-    SELECT cluster, boot, no, computation, n_tasks, list_sum(map_values(action_us)) AS us
-    FROM groups
-    SEMI JOIN alike a ON a.cluster = groups.cluster AND a.boot = groups.boot AND a.no = groups.computation
-),
-spent AS (
-    SELECT cluster, boot, computation AS no, capped(sum(us)) AS us FROM own GROUP BY cluster, boot, computation
-),
-failed AS (
-    SELECT DISTINCT o.cluster, o.boot, o.computation AS no
-    FROM exceptions e
-    JOIN own o ON o.cluster = e.cluster AND o.boot = e.boot AND o.no = e.group_no
+failed AS (SELECT DISTINCT cluster, boot, group_no AS no FROM exceptions WHERE group_no IS NOT NULL),
+done AS (
+    SELECT
+        g.cluster,
+        g.boot,
+        g.computation AS no,
+        sum(list_sum(map_values(g.action_us))) AS us,
+        bool_or(f.no IS NOT NULL) AS is_failed
+    FROM groups g
+    LEFT JOIN failed f USING (cluster, boot, no)
+    WHERE g.computation IS NOT NULL
+    GROUP BY g.cluster, g.boot, g.computation
 )
 SELECT
     a.fingerprint,
@@ -44,12 +39,12 @@ SELECT
     max(a.start_at) AS last_at,
     median(a.duration_ms) AS median_ms,
     quantile_cont(a.duration_ms, 0.95) AS p95_ms,
-    count(f.no) AS n_failed,
-    capped(coalesce(sum(greatest(s.us, 0)), 0)) AS us,
+    count(*) FILTER (d.is_failed) AS n_failed,
+    capped(coalesce(sum(greatest(d.us, 0)), 0)) AS us,
     arg_max(a.frame, (a.start_at, a.cluster, a.no)) AS frame
-FROM alike a
-LEFT JOIN spent s USING (cluster, boot, no)
-LEFT JOIN failed f USING (cluster, boot, no)
+FROM mine a
+LEFT JOIN done d USING (cluster, boot, no)
+WHERE a.fingerprint IS NOT NULL
 GROUP BY a.fingerprint
 ORDER BY us DESC, a.fingerprint
 LIMIT $limit OFFSET $offset

@@ -29,17 +29,18 @@ present AS (
      AND m.joined_at <= a.stop_at AND (m.left_at IS NULL OR m.left_at >= a.start_at)
     GROUP BY a.cluster, a.boot, a.no
 ),
-own AS (
-    SELECT cluster, boot, no, computation, list_sum(map_values(action_us)) AS us
-    FROM groups
-    SEMI JOIN mine a ON a.cluster = groups.cluster AND a.boot = groups.boot AND a.no = groups.computation
-),
-spent AS (SELECT cluster, boot, computation AS no, sum(us) AS us FROM own GROUP BY cluster, boot, computation),
 failed AS (
-    SELECT o.cluster, o.boot, o.computation AS no, sum(e.count) AS n
-    FROM exceptions e
-    JOIN own o ON o.cluster = e.cluster AND o.boot = e.boot AND o.no = e.group_no
-    GROUP BY o.cluster, o.boot, o.computation
+    SELECT cluster, boot, group_no AS no, sum(count) AS n
+    FROM exceptions
+    WHERE group_no IS NOT NULL
+    GROUP BY cluster, boot, group_no
+),
+done AS (
+    SELECT g.cluster, g.boot, g.computation AS no, sum(list_sum(map_values(g.action_us))) AS us, sum(f.n) AS n_failed
+    FROM groups g
+    LEFT JOIN failed f USING (cluster, boot, no)
+    WHERE g.computation IS NOT NULL
+    GROUP BY g.cluster, g.boot, g.computation
 ),
 run AS (
     SELECT
@@ -47,13 +48,12 @@ run AS (
         a.duration_ms,
         p.* EXCLUDE (cluster, boot, no, n_threads),
         a.duration_ms * p.n_threads / 1e3 AS thread_s,
-        capped(greatest(coalesce(s.us, 0), 0)) AS us,
-        coalesce(f.n, 0) AS n_failed,
-        CASE WHEN c.thread_us > 0 THEN c.dollars * least(greatest(coalesce(s.us, 0), 0) / c.thread_us, 1) END AS dollars
+        capped(greatest(coalesce(d.us, 0), 0)) AS us,
+        coalesce(d.n_failed, 0) AS n_failed,
+        CASE WHEN c.thread_us > 0 THEN c.dollars * least(greatest(coalesce(d.us, 0), 0) / c.thread_us, 1) END AS dollars
     FROM mine a
     LEFT JOIN present p USING (cluster, boot, no)
-    LEFT JOIN spent s USING (cluster, boot, no)
-    LEFT JOIN failed f USING (cluster, boot, no)
+    LEFT JOIN done d USING (cluster, boot, no)
     LEFT JOIN catalog c ON c.cluster = a.cluster
 )
 SELECT

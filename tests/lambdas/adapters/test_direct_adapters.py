@@ -29,6 +29,7 @@ from daskscope_lambdas.service.catalog_rows import row_as_json, row_of_json
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
 from daskscope_query import layout
+from daskscope_query.tables import MOMENT
 
 MONDAY, TUESDAY, SUNDAY = date(2026, 11, 16), date(2026, 11, 17), date(2026, 11, 22)
 KEYS = ("a/b/c", "a/b-1", "a/b0", "a-1", "code/account=acme/0f", "code/account=acme/0f-2026-11-21", "b")
@@ -83,8 +84,10 @@ def row(id: int, started_at: float) -> ClusterRow:
 def table(rows: list[ClusterRow]) -> pa.Table:
     return pa.table(
         {
+            "account": [row.account for row in rows],
             "cluster": [row.uuid for row in rows],
             "cluster_id": [row.id for row in rows],
+            "last_received_at": pa.array([int(row.last_received_at * 1000) for row in rows], MOMENT),
             "row": [row_as_json(row) for row in rows],
         }
     )
@@ -122,7 +125,12 @@ def test_clusters_are_listed_as_the_registry_lists_them(adapters: LocalAdapters)
                     break
     uuids = [rows[2].uuid, "f" * 32, rows[0].uuid]
     assert clusters.get_many("acme", uuids) == known.get_many("acme", uuids) == [rows[2], rows[0]]
-    assert {row.id for row in clusters.changed("acme", 103.0)} == {3, 4}
+    for since_at in (0.0, 103.0, 103.0004, 1e12):
+        assert {row.id for row in clusters.changed("acme", since_at)} == {
+            row.id for row in known.changed("acme", since_at)
+        }
+    assert list(clusters.changed("globex", 0.0)) == []
+    assert clusters.accounts() == known.accounts() == {"acme"}
     assert clusters.find("acme", rows[1].uuid) == clusters.get("acme", 2) == rows[1]
     assert list(clusters.page("globex", None, 10, None).rows) == clusters.get_many("globex", uuids) == []
     for ask in (

@@ -136,6 +136,8 @@ def test_deaths_and_events(ask: Ask):
 def test_the_same_code_and_its_hardware(ask: Ask):
     (code,) = ask("code")["items"]
     assert (code["n"], code["n_clusters"], code["code"]) == (2, 2, "x.compute()")
+    assert ask("code?until=2026-11-20T00:00:00Z")["since"] == "2026-10-21T00:00:00.000Z"
+    assert ask("code?since=2020-01-01")["since"] == "2020-01-01T00:00:00.000Z"
     (machines,) = ask(f"hardware?code={code['fingerprint']}")["items"]
     assert (machines["n"], machines["median_duration"], machines["instance_types"]) == (2, 2.0, [])
     assert ask("hardware")["status"] == 400

@@ -3,11 +3,13 @@
 import base64
 import json
 import logging
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import boto3
@@ -374,3 +376,14 @@ def test_sql_that_cannot_be_answered(opened: Direct) -> None:
     for query, given, error, says in cases:
         with pytest.raises(error, match=says):
             opened.sql(query, **given)
+
+
+def test_the_example_of_the_page_runs(data: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "read-without-a-server.md").read_text()
+    (example,) = [block for block in re.findall(r"(?m)(?:^ {4}.*\n)+", page) if "import daskscope" in block]
+    *_, last = lines = dedent(example.replace("s3://our-lake", str(data))).splitlines()
+    names: dict[str, Any] = {}
+    exec("\n".join([*lines[:-1], f"    found = {last.strip()}"]), names)
+    (row,) = names["found"].to_arrow().to_pylist()
+    assert row["user"] == "ada"
+    assert row["dollars"] > 0

@@ -133,7 +133,7 @@ CLUSTERS = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(clusters=CLUSTERS, sort=st.sampled_from([*KEYS, *(f"-{each}" for each in KEYS)]), limit=st.integers(1, 5))
 def test_the_pages_of_a_list_are_all_of_it_in_its_order(
     adapters: LocalAdapters, clock: FakeClock, clusters: list[Any], sort: str, limit: int

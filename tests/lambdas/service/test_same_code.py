@@ -96,6 +96,8 @@ def test_one_record_a_fingerprint(same_code: SameCode) -> None:
     (late,) = same_code.code("acme", 10, 0, between=(at(20_000), at(50_000))).rows
     assert late["n"] == 2
     assert same_code.code("globex", 10, 0).rows == []
+    early = same_code.code("acme", 10, 0, between=(None, at(10_000)))
+    assert [each["n"] for each in early.rows] == [1]
 
 
 def test_code_that_is_kept_no_longer_has_no_text(same_code: SameCode, codes: CodeKeeper) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from daskscope_lambdas.ports import Clock, Missing
 
-COLUMNS = ("cluster", "cluster_id", "row")
+COLUMNS = ("account", "cluster", "cluster_id", "last_received_at", "row")
 """Of the catalog: what the registry's rows are made of, and found by."""
 LOOKED_S = 1.0
 """For so long nobody looks whether there is a newer one."""

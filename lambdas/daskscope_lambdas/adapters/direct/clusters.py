@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from daskscope_lambdas.adapters.arguments import check_limit
 from daskscope_lambdas.adapters.cursors import HIGHEST, cursor_at, position
 from daskscope_lambdas.adapters.direct.catalog import Found, NewestCatalog
 from daskscope_lambdas.adapters.direct.mapping import refuse
 from daskscope_lambdas.ports import ClusterPage, ClusterRow, Missing
+from daskscope_query.tables import MOMENT
 
 
 class CatalogClusters:
@@ -42,7 +46,11 @@ class CatalogClusters:
         last_id: int = 0,  # noqa: ARG002  all that is known is at hand
         running: Collection[str] = (),  # noqa: ARG002  likewise
     ) -> Iterator[ClusterRow]:
-        return (row for row in self._all(account) if row.last_received_at >= since_at)
+        # The column has milliseconds: enough to leave most of them out unread.
+        at_least = pa.scalar(math.floor(since_at * 1000), pa.int64()).cast(MOMENT)
+        late = self._catalog.found().rows.filter(pc.field("last_received_at") >= at_least)
+        rows = (self._row_of(text) for text in late.column("row").to_pylist())
+        return (row for row in rows if row.account == account and row.last_received_at >= since_at)
 
     def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:
         check_limit(limit)
