@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -15,8 +16,11 @@ from bench.year.plan import ACCOUNT, Clusters
 from bench.year.size import FIRST_DAY, Size
 from daskscope_lambdas.service.catalog_files import CatalogFiles
 from daskscope_lambdas.service.catalog_rows import LISTED
+from daskscope_query import layout
 from daskscope_query.answer import Answer
 from daskscope_query.lake import Lake
+from daskscope_query.questions import BEFORE, question
+from daskscope_query.tables import ROLLUPS
 
 Days = tuple[date, date]
 Span = Literal["cluster", "30-days", "year"]
@@ -41,6 +45,19 @@ class Asked:
         return Lake(str(lake), boundary).ask(
             self.query, account=ACCOUNT, days=self.days, given=self.given, **self.params
         )
+
+
+def read_by(asked: Sequence[Asked]) -> dict[str, set[date]]:
+    """By table or roll-up, the days that the questions read of it."""
+    found: dict[str, set[date]] = defaultdict(set)
+    for each in asked:
+        days = layout.days(*each.days)
+        for name in question(each.query).reads:
+            found[name].update(days)
+            if each.from_base and name in ROLLUPS:
+                for base in question(name).reads:
+                    found[base.removesuffix(BEFORE)].update(days)
+    return found
 
 
 def questions(size: Size, clusters: Clusters, catalog: pa.Table) -> list[Asked]:

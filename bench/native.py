@@ -12,32 +12,38 @@ import duckdb
 import pyarrow as pa
 
 from bench.year.plan import ACCOUNT
-from daskscope_query import engine, families
+from daskscope_query import engine, families, layout
 from daskscope_query.questions import BEFORE, question
 from daskscope_query.tables import ROLLUPS, TABLES
 
 Days = tuple[date, date]
 
 
-def build(lake: Path, database: Path) -> None:
-    """Every table and roll-up of sealed days as a native table, in the order in which they stand in the files."""
-    if database.exists():
-        return
-    unfinished = database.with_suffix(".unfinished")
-    unfinished.unlink(missing_ok=True)
-    with duckdb.connect(str(unfinished), config={"threads": "2"}) as connection:
+def build(lake: Path, database: Path, wanted: Mapping[str, set[date]]) -> None:
+    """Sealed rows of these days, by table or roll-up, as native tables in the order of the files; goes on where it was
+    stopped. Of what is not wanted there is an empty table.
+    """
+    with duckdb.connect(str(database), config={"threads": "2"}) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS loaded (name VARCHAR, day DATE)")
+        loaded = {*connection.execute("FROM loaded").fetchall()}
         for name, table in {**TABLES, **ROLLUPS}.items():
             connection.register("none", table.schema.empty_table())
-            connection.execute(f'CREATE TABLE "{name}" AS FROM none')
+            connection.execute(f'CREATE TABLE IF NOT EXISTS "{name}" AS FROM none')
             connection.unregister("none")
-            folder = lake / ("rollups" if name in ROLLUPS else "sealed") / name / f"account={ACCOUNT}"
-            for day in sorted(folder.glob("day=*")):
-                files = [str(file) for file in sorted(day.glob("*.parquet"))]
-                connection.execute(
-                    f'INSERT INTO "{name}" BY NAME FROM read_parquet($files, hive_partitioning = false)',
-                    {"files": files},
-                )
-    unfinished.rename(database)
+            for day in sorted(wanted.get(name, ())):
+                if (name, day) not in loaded:
+                    _load(connection, lake, name, day)
+
+
+def _load(connection: duckdb.DuckDBPyConnection, lake: Path, name: str, day: date) -> None:
+    prefix = layout.rollup_prefix if name in ROLLUPS else layout.sealed_prefix
+    files = [str(file) for file in sorted((lake / prefix(name, ACCOUNT, day)).glob("*.parquet"))]
+    connection.execute("BEGIN")
+    if files:
+        rows = "read_parquet($files, hive_partitioning = false)"
+        connection.execute(f'INSERT INTO "{name}" BY NAME FROM {rows}', {"files": files})
+    connection.execute("INSERT INTO loaded VALUES ($name, $day)", {"name": name, "day": day})
+    connection.execute("COMMIT")
 
 
 class Native:

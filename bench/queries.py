@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.asked import Asked, catalog_of, questions
+from bench.asked import Asked, catalog_of, questions, read_by
 from bench.counting import counted
 from bench.native import Native, build, opened
 from bench.peers import peers
@@ -57,10 +57,10 @@ def _year(tiny: bool, own: Path) -> tuple[Path | None, Size]:
 
 def measured(folder: Path, size: Size) -> Iterator[Row]:
     lake, database = folder / "lake", folder / "native.duckdb"
-    progress("DuckDB's own tables")
-    build(lake, database)
     clusters = plan(size)
     asked = questions(size, clusters, catalog_of(CatalogFiles(DiskObjects(lake))))
+    progress("DuckDB's own tables")
+    build(lake, database, read_by(asked))
     of = f"{size.days} days, {size.clusters:,} clusters"
     with opened(database) as native:
         for each in asked:

@@ -28,30 +28,34 @@ def list_ms(folder: Path, n_clusters: int) -> Row:
             from daskscope_lambdas.handlers import api  # makes ready what it finds in the house
 
             bearer = f"Bearer {mint(adapters.tokens, adapters.clock, ACCOUNT, ('read',), 'bench')[0]}"
-            taken = {
-                sort: statistics.median(_timed(api, bearer, sort, n_clusters) for _ in range(_TIMES)) for sort in _SORTS
-            }
+            taken = {sort: [_timed(api, bearer, sort, n_clusters) for _ in range(_TIMES)] for sort in _SORTS}
     finally:
         adapters.close()
+    cpu_ms = {sort: statistics.median(cpu for cpu, _ in each) for sort, each in taken.items()}
+    slowest = max(cpu_ms, key=cpu_ms.__getitem__)
     return Row(
         name="queries/clusters-list",
-        value=max(taken.values()),
-        unit="ms",
+        value=cpu_ms[slowest],
+        unit="ms CPU",
         budget=Budget("at most", 50),
-        peers={f"{sort}, ms": ms for sort, ms in taken.items()},
+        peers={
+            **{f"by {sort}": ms for sort, ms in cpu_ms.items()},
+            "wall clock, ms": statistics.median(wall for _, wall in taken[slowest]),
+        },
         how=f"The API's function, an event in and JSON out: 100 of {n_clusters:,} clusters by {', '.join(_SORTS)}, "
-        f"wall clock, median of {_TIMES} each, and the slowest of these.",
+        f"process CPU, median of {_TIMES} each, and the dearest of these.",
     )
 
 
-def _timed(api: Any, bearer: str, sort: str, n_clusters: int) -> float:
+def _timed(api: Any, bearer: str, sort: str, n_clusters: int) -> tuple[float, float]:
+    """Milliseconds of CPU, and by the clock."""
     asked = _event(f"/api/v1/{ACCOUNT}/clusters", {"sort": sort, "limit": "100"}, bearer)
-    begun_s = time.perf_counter()
+    begun_s, cpu_s = time.perf_counter(), time.process_time()
     answer = api.handler(asked, None)
-    taken_ms = (time.perf_counter() - begun_s) * 1e3
+    taken = (time.process_time() - cpu_s) * 1e3, (time.perf_counter() - begun_s) * 1e3
     if answer["statusCode"] != 200 or json.loads(answer["body"])["total"] != n_clusters:
         raise ValueError(f"The list of clusters was not answered: {answer['body'][:500]}")
-    return taken_ms
+    return taken
 
 
 def _event(path: str, query: dict[str, str], bearer: str) -> dict[str, Any]:

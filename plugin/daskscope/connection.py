@@ -2,54 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlencode
 
-from daskscope import __version__, direct, settings
-from daskscope.api_version import API, API_HEADER, VERSION_HEADER
+from daskscope import direct, settings
 from daskscope.arguments import TIMEOUT, Timeout, one_of, timeout_of
 from daskscope.discovery import PORT, find_server, rendezvous
-from daskscope.errors import (
-    BadRequest,
-    DaskscopeError,
-    Deleted,
-    NotClosable,
-    NotFound,
-    NotLoggedIn,
-    PermissionDenied,
-    ServerError,
-    ServerUnreachable,
-    SettingsError,
-    VersionMismatch,
-)
+from daskscope.errors import ServerError, ServerUnreachable, SettingsError
 from daskscope.progress import Progress
 from daskscope.remote import Remote
-from daskscope.source import Answer, Source
-from daskscope.whence import where_tokens_are
+from daskscope.replies import told
+from daskscope.source import Source
 
 logger = logging.getLogger("daskscope")
 
 PAGE, LARGE_PAGE = 100, 20_000
 """Records asked for at a time: large ones, and those of which a cluster has many. The server takes no more."""
-
-_ERRORS: Mapping[int, type[DaskscopeError]] = {
-    400: BadRequest,
-    401: NotLoggedIn,
-    403: PermissionDenied,
-    404: NotFound,
-    409: NotClosable,
-    410: Deleted,
-}
-"""HTTP status to error; any other that is not 2xx is a ServerError."""
-
-_NO_ROUTE = re.compile(r"Nothing answers [A-Z]+ /api/")
-"""How a server says that it has no such route."""
 
 
 class Connection:
@@ -160,63 +132,4 @@ class Connection:
     def _call(
         self, method: str, path: str, query: Mapping[str, str], body: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        answer = self.source.request(method, path, query, body)
-        self._check_version(answer)
-        if not 200 <= answer.status < 300:
-            raise self._error(answer)
-        return self._object(answer)
-
-    def _check_version(self, answer: Answer) -> None:
-        """What a later API answers may not be what it is taken for."""
-        theirs = answer.headers.get(API_HEADER.lower(), "")
-        if theirs.isascii() and theirs.isdigit() and int(theirs) > API:
-            release = self.source.clean(answer.headers.get(VERSION_HEADER.lower())) or "a later release"
-            raise VersionMismatch(
-                f"{self.source.name} runs daskscope {release}, whose answers this client, {__version__}, does not "
-                "understand. Upgrade the client: pip install -U daskscope"
-            )
-
-    def _object(self, answer: Answer) -> dict[str, Any]:
-        try:
-            found = json.loads(answer.body)
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise ServerError(
-                f"{self.source.name} answered HTTP {answer.status} with something that is not the API's JSON: "
-                "is it a daskscope server?"
-            )
-        return found
-
-    def _error(self, answer: Answer) -> DaskscopeError:
-        if 300 <= answer.status < 400 and "location" in answer.headers:
-            target = self.source.clean(answer.headers["location"])
-            return ServerError(
-                f"{self.source.name} redirects to {target}, which is not followed, for the token is not for it. "
-                "If that is the server, set daskscope.server to it."
-            )
-        try:
-            message = self.source.clean(self._object(answer)["error"]["message"])
-        except (DaskscopeError, KeyError, TypeError):
-            message = ""
-        if answer.status == 404 and _NO_ROUTE.match(message) and (older := self._older(answer)):
-            return older
-        if not message:
-            message = f"{self.source.name} answered HTTP {answer.status} {self.source.clean(answer.reason)}."
-        if answer.status == 401 and isinstance(self.source, Remote):
-            message += f" {where_tokens_are(self.source.server, self._data)}"
-        return _ERRORS.get(answer.status, ServerError)(message)
-
-    def _older(self, answer: Answer) -> VersionMismatch | None:
-        """If the server is of an earlier release: that is why it has no such route."""
-        release = self.source.clean(answer.headers.get(VERSION_HEADER.lower()))
-        if release and _numbers(release) >= _numbers(__version__):
-            return None
-        return VersionMismatch(
-            f"{self.source.name} runs daskscope {release or 'of an earlier release'} and does not know what this "
-            f"client, {__version__}, asks for. Upgrade the server: pip install -U 'daskscope[serve]', or deploy anew."
-        )
-
-
-def _numbers(release: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", release)[:3]]
+        return told(self.source.request(method, path, query, body), self.source, self._data)

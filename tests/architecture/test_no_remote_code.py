@@ -38,6 +38,9 @@ ALLOWED = {
     "that a worker failed, the scheduler has no bytes",
     ("plugin/daskscope/cli/__init__.py", "importlib.import_module"): "our own commands, by a table in that file",
     ("plugin/daskscope/cli/__init__.py", "importlib.metadata.entry_points"): "commands of packages that are installed",
+    ("plugin/daskscope/direct.py", "importlib.metadata.entry_points"): "the reader of lakes, of a package that is "
+    "installed",
+    ("plugin/daskscope/extras.py", "importlib.import_module"): "pyarrow and pandas, as the code names them",
     ("lambdas/daskscope_lambdas/children.py", "subprocess.Popen"): "our own programs, with arguments of our own",
     ("lambdas/daskscope_lambdas/embedded/function.py", "importlib.import_module"): "our own handlers, as `serve` names "
     "them",

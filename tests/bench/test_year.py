@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bench.asked import Asked, catalog_of, questions
+from bench.asked import Asked, catalog_of, questions, read_by
 from bench.counting import counted
 from bench.native import Native, build, opened
 from bench.year.__main__ import build as build_year
@@ -31,7 +31,6 @@ DAYS = [FIRST_DAY + timedelta(n) for n in range(TINY.days)]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("year")
     build_year(made, TINY, 1)
-    build(made / "lake", made / "native.duckdb")
     return made
 
 
@@ -46,7 +45,8 @@ def asked(folder: Path, clusters: Clusters) -> list[Asked]:
 
 
 @pytest.fixture(scope="module")
-def native(folder: Path) -> Iterator[Native]:
+def native(folder: Path, asked: list[Asked]) -> Iterator[Native]:
+    build(folder / "lake", folder / "native.duckdb", read_by(asked))
     with opened(folder / "native.duckdb") as found:
         yield found
 

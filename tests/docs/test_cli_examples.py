@@ -24,9 +24,11 @@ _SAME = (
     (re.compile(r"(http://|/)[\w.:/-]+|\w+://\S+"), "PLACE"),
     (re.compile(rf"{_TIME}|\d{{4}}-\d\d-\d\d"), "TIME"),
     (re.compile(r"dks_[\w.]+"), "TOKEN"),
-    (re.compile(r"\b[0-9a-f]{16,}(-\d+)?\b|\b(?=\w*\d)\w{12}\b"), "ID"),
+    (re.compile(r"\d{1,2} [A-Z][a-z]{2} \d{4} [\d:]+"), "TIME"),
+    (re.compile(r"\b[0-9a-f]{16,}(-\d+)?\b|\b\w{12}\b"), "ID"),
     (re.compile(r"\d[\d,.]*\d|\d"), "0"),
     (re.compile(r"\b0 (ms|us|s)\b"), "0 s"),
+    (re.compile(r"\b0 min( 0 s)?"), "0 min"),
     (re.compile(r"[-\s]+"), " "),
 )
 

@@ -261,6 +261,7 @@ def test_the_cost_is_an_estimate_for_these_machines_are_in_no_cloud(ran: Ran) ->
         # Workers came a little after the scheduler, and a little before the plugin began to count their threads.
         counted = found["thread_seconds"] / 3600 / found["threads"] * of_an_hour
         assert 0 < 0.99 * counted <= cost["dollars"] <= 1.01 * of_an_hour * found["duration"] / 3600
+        assert cost["failed"] is not None, "the metrics come with a later message"
         assert 0 < cost["failed"] < cost["idle"] + cost["failed"] <= 1.000001 * cost["dollars"]
         (row,) = daskscope.costs(by="user,cluster")
         assert (row["user"], row["cluster_id"], row["quality"]) == (found["user"], found["id"], "estimated")

@@ -101,6 +101,7 @@ def test_records_know_their_page(serve: Any) -> None:
         (401, errors.NotLoggedIn),
         (403, errors.PermissionDenied),
         (404, errors.NotFound),
+        (422, errors.BadRequest),
         (429, errors.ServerError),
         (500, errors.ServerError),
         (503, errors.ServerError),
@@ -273,7 +274,7 @@ def test_every_error_of_httpx_is_mapped(serve: Any, monkeypatch: pytest.MonkeyPa
         with pytest.raises(expected, match="as httpx says"), Connection(account="acme") as connection:
             connection.get("/whoami", {})
     known = {*_transport_errors(httpx.TransportError), *OTHERS}
-    assert set(httpx.RequestError.__subclasses__()) <= known, "httpx has a new kind of error: map it in connection.py"
+    assert set(httpx.RequestError.__subclasses__()) <= known, "httpx has a new kind of error: map it in remote.py"
 
 
 @pytest.mark.parametrize(

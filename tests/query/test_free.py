@@ -109,7 +109,7 @@ def test_what_may_not_is_told_before_anything_is_read(query: str, params: free.P
 
 def test_a_value_that_is_not_of_its_type_is_the_query_s_fault(told: LakeRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daskscope_query.files.read", lambda *_: pytest.fail("no file is looked at for it"))
-    with pytest.raises(BadRequest, match="Could not convert string 'mine'"):
+    with pytest.raises(BadRequest, match=r"Could not convert string '(mine|later)'"):
         rows(told, "SELECT action::INT FROM events")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from daskscope_lambdas.ports import ClusterRow
@@ -22,13 +22,15 @@ COSTS = ("failed_us", "machines", "usage_at", "dollars", "idle_dollars", "failed
          "basis", "prices")  # fmt: skip
 """Those that `cost_columns` makes."""
 
+_FIELDS = tuple(field.name for field in fields(ClusterRow))
 _DOLLARS = ("dollars", "idle_dollars", "failed_dollars")
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _LATEST_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _MOST = (1 << 63) - 1
 
 
 def row_as_json(row: ClusterRow) -> str:
-    return json.dumps(asdict(row), allow_nan=False, separators=(",", ":"))
+    return json.dumps({name: getattr(row, name) for name in _FIELDS}, allow_nan=False, separators=(",", ":"))
 
 
 def row_of_json(text: str) -> ClusterRow:
@@ -46,6 +48,12 @@ def usage_of(machines: Sequence[Mapping[str, Any]] | None, failed_us: int | None
     return Usage(machines=kinds, failed_us=failed_us)
 
 
+def is_newer(row: ClusterRow, before: Mapping[str, Any]) -> bool:
+    """Whether the registry has heard of the cluster since `before`, its row in the catalog, was made."""
+    known = (_moment(row.last_received_at), row.boot, row.phase)
+    return known != (before["last_received_at"], before["boot"], before["phase"])
+
+
 def scaled(before: Mapping[str, Any], thread_us: int) -> dict[str, Any]:
     """The dollars of a row of the catalog as its thread time has grown since; their basis stays what it was."""
     by = thread_us / before["thread_us"] if 0 < before["thread_us"] < thread_us else 1.0
@@ -53,7 +61,7 @@ def scaled(before: Mapping[str, Any], thread_us: int) -> dict[str, Any]:
 
 
 def registry_columns(row: ClusterRow) -> dict[str, Any]:
-    """What the registry knows."""
+    """What the registry knows, but for the whole `row`."""
     who, totals = row.identity, row.totals
     return {
         "account": row.account,
@@ -78,7 +86,6 @@ def registry_columns(row: ClusterRow) -> dict[str, Any]:
         "n_tasks_erred": _whole(totals.get("n_tasks_erred", 0)),
         "thread_us": _whole(totals.get("thread_us", 0)),
         "action_us": [(action, _whole(us)) for action, us in totals.get("action_us", {}).items()],
-        "row": row_as_json(row),
     }
 
 
@@ -111,8 +118,9 @@ def cost_record(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _moment(at: float) -> datetime:
-    """What no calendar has becomes its nearest day: a start is what a scheduler says it is."""
-    return datetime.fromtimestamp(min(max(at, 0.0), _LATEST_S), UTC)
+    """To the millisecond, as columns have it. What no calendar has becomes its nearest day: a start is what a scheduler
+    says it is."""
+    return _EPOCH + timedelta(milliseconds=int(min(max(at, 0.0), _LATEST_S) * 1e3))
 
 
 def _whole(number: int) -> int:

@@ -26,6 +26,7 @@ from daskscope_lambdas.service.catalog_rows import (
     LISTED,
     cost_columns,
     registry_columns,
+    row_as_json,
     scaled,
     usage_of,
 )
@@ -158,7 +159,7 @@ class Cataloguer:
         return pa.concat_tables([CATALOG.schema.empty_table(), *made]).sort_by("cluster_id")
 
     def _rows(self, account: str, rows: Sequence[ClusterRow], before: pa.Table, now: float, prices: Prices) -> pa.Table:
-        known = by_cluster(before.select(list(_KEPT)), [row.uuid for row in rows])
+        known = by_cluster(before.select(list(_KEPT)), rows)
         due = [row for row in rows if _is_due(row, known.get(row.uuid), now)][: self._left]
         self._left -= len(due)
         asked = {row.uuid for row in due}
@@ -166,6 +167,7 @@ class Cataloguer:
         made: list[dict[str, Any]] = []
         for row in rows:
             values, old = registry_columns(row), known.get(row.uuid)
+            values["row"] = row_as_json(row)
             if row.uuid in asked:
                 usage = found.get(row.uuid)
                 values |= cost_columns(priced(row, usage, prices), usage, now, prices.digest)

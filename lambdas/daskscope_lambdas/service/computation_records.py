@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from daskscope_lambdas.service.cost import HOUR_US
 from daskscope_lambdas.service.found import Record, numbered, scheduler_id, seconds
-from daskscope_lambdas.service.words import dollars, share
+from daskscope_lambdas.service.words import dollars, duration
 
 
 def id_of(found: Record) -> str:
@@ -43,8 +44,9 @@ def _cost(found: Record) -> Record:
     known = found["dollars"] is not None
     basis = "unknown: nobody knows yet what its cluster cost"
     if known:
-        of = f"the thread time of cluster {found['cluster_id']}, which cost {dollars(found['cluster_dollars'])}"
-        basis = f"{found['quality']}: {share(found['share'], 1)} of {of}"
+        per_hour = dollars(found["dollars_per_us"] * HOUR_US)
+        spent = duration(found["work_us"] / 1e6)
+        basis = f"{found['quality']}: {spent} of workers at {per_hour} a thread-hour of cluster {found['cluster_id']}"
     quality = found["quality"] if known else "unknown"
     return {"dollars": found["dollars"], "idle": None, "failed": None, "quality": quality, "basis": basis}
 

@@ -22,7 +22,6 @@ HOUR_US = 3.6e9
 GIB = 1 << 30
 IN_PODS = ("kube", "helm", "gateway")
 """Kinds of cluster, by a part of their names, whose processes share machines with others' as a rule."""
-_LIFECYCLES = {"on-demand": "on demand"}
 NAMED_KINDS = 2
 """Kinds of machine that a sentence names; it says how many more there are."""
 
@@ -136,7 +135,8 @@ def _one(machine: Machine, table: PriceTable, in_pods: bool) -> Priced:
     hours = machine.machine_us / HOUR_US
     if machine.instance_type and (not in_pods or (machine.cores and machine.memory_bytes)):
         where = f"{count(machine.n_machines, machine.instance_type, machine.instance_type)} "
-        where += f"({_LIFECYCLES.get(machine.lifecycle or '', machine.lifecycle or 'untold lifecycle')}, {machine.region or 'untold region'})"
+        lifecycle = "on demand" if machine.lifecycle == "on-demand" else machine.lifecycle or "untold lifecycle"
+        where += f"({lifecycle}, {machine.region or 'untold region'})"
         if quote := table.quote(machine.instance_type, machine.region, machine.lifecycle):
             how = f"{hours:,.3g} h of {where} at {quote.whose}" + (f", {quote.why}" if quote.why else "")
             if in_pods:

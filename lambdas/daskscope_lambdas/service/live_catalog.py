@@ -11,7 +11,15 @@ import pyarrow.compute as pc
 
 from daskscope_lambdas.ports import Clock, ClusterRow, Clusters, Deletions
 from daskscope_lambdas.service.catalog_files import CatalogFile, CatalogFiles
-from daskscope_lambdas.service.catalog_rows import LISTED, cost_columns, registry_columns, scaled
+from daskscope_lambdas.service.catalog_rows import (
+    COSTS,
+    LISTED,
+    cost_columns,
+    is_newer,
+    registry_columns,
+    row_as_json,
+    scaled,
+)
 from daskscope_lambdas.service.cost import priced
 from daskscope_lambdas.service.exclusions import excluding
 from daskscope_lambdas.service.prices import Prices
@@ -23,6 +31,9 @@ UNDER_WAY_S = 120.0
 """A message is stamped, and in the registry so much later at most: no function that takes one may run for longer."""
 ASLEEP_S = 7 * 86_400.0
 """One that has been silent for longer and closes at once when it is back is seen when all are looked at again."""
+
+
+_TOLD = ("cluster", "last_received_at", "boot", "phase", "thread_us")
 
 
 class LiveCatalog:
@@ -56,22 +67,26 @@ class LiveCatalog:
         else:
             known, changed = found.rows, list(changed_since(self._clusters, account, found))
         without = excluding(self._deletions.pending(account)).get(account, Exclusion())
-        fresh = self._fresh(account, known, changed, wanted)
-        return hiding(pa.concat_tables([leaving_out(known, [row.uuid for row in changed]), fresh]), without)
+        before = by_cluster(known.select([*_TOLD, *(name for name in COSTS if name in wanted)]), changed)
+        fresh = [row for row in changed if row.uuid not in before or is_newer(row, before[row.uuid])]
+        rows = self._rows(account, fresh, before, wanted)
+        return hiding(pa.concat_tables([leaving_out(known, [row.uuid for row in fresh]), rows]), without)
 
-    def _fresh(self, account: str, known: pa.Table, changed: Sequence[ClusterRow], columns: Sequence[str]) -> pa.Table:
-        before = by_cluster(known, [row.uuid for row in changed])
-        prices = self._prices(account) if changed else None
+    def _rows(
+        self, account: str, fresh: Sequence[ClusterRow], before: Mapping[str, Mapping[str, Any]], columns: Sequence[str]
+    ) -> pa.Table:
+        prices = self._prices(account) if fresh else None
         rows: list[dict[str, Any]] = []
-        for row in changed:
-            values = registry_columns(row)
-            if old := before.get(row.uuid):
+        for row in fresh:
+            values, old = registry_columns(row), before.get(row.uuid)
+            if old:
                 values = {**old, **values, **scaled(old, values["thread_us"])}
             if prices is not None and values.get("dollars") is None:
                 values |= cost_columns(priced(row, None, prices), None, None, prices.digest)
+            if "row" in columns:
+                values["row"] = row_as_json(row)
             rows.append(values)
-        schema = pa.schema([CATALOG.schema.field(name) for name in columns])
-        return pa.Table.from_pylist(rows, schema)
+        return pa.Table.from_pylist(rows, pa.schema([CATALOG.schema.field(name) for name in columns]))
 
 
 def changed_since(clusters: Clusters, account: str, known: CatalogFile) -> Iterator[ClusterRow]:
@@ -82,9 +97,10 @@ def changed_since(clusters: Clusters, account: str, known: CatalogFile) -> Itera
     return clusters.changed(account, known.as_of - UNDER_WAY_S, last_id, running.column("cluster").to_pylist())
 
 
-def by_cluster(rows: pa.Table, uuids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+def by_cluster(rows: pa.Table, clusters: Sequence[ClusterRow]) -> dict[str, Mapping[str, Any]]:
     """Rows of these clusters as dicts."""
-    found = rows.filter(pc.field("cluster").isin(pa.array(uuids, pa.string()))) if uuids else rows.slice(0, 0)
+    uuids = pa.array([row.uuid for row in clusters], pa.string())
+    found = rows.filter(pc.field("cluster").isin(uuids)) if clusters else rows.slice(0, 0)
     return {row["cluster"]: row for row in found.to_pylist()}
 
 

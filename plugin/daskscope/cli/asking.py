@@ -68,7 +68,7 @@ def maybe_a_cluster(command: Callable[..., Any]) -> Callable[..., Any]:
     """[CLUSTER], or --cluster CLUSTER; `command(session, cluster, ...)` gets what names it, or None for all."""
 
     @click.argument("cluster", metavar="[CLUSTER]", required=False, shell_complete=clusters_known)
-    @click.option("--cluster", "named", metavar="CLUSTER", shell_complete=clusters_known, help="The same.")
+    @click.option("--cluster", "named", metavar="CLUSTER", shell_complete=clusters_known, help="The same as CLUSTER.")
     @functools.wraps(command)
     def run(session: Session, *, cluster: str | None, named: str | None, **options: Any) -> Any:
         if cluster and named and cluster != named:

@@ -33,10 +33,10 @@ LISTS: dict[str, Callable[[Session, str | None], Records]] = {
 
 
 @click.command()
-@asking
 @since(MONTH)
 @click.option("--out", required=True, metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help="Where to.")
 @click.option("--only", "names", multiple=True, type=click.Choice([*LISTS]), help="Only this list; may be repeated.")
+@asking
 def export(session: Session, since: str | None, out: Path, names: tuple[str, ...]) -> None:
     """Write the lists of an account into DIR, a Parquet file each, in place of what an earlier export left there.
 

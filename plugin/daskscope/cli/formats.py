@@ -61,7 +61,7 @@ def _csv(records: Records) -> None:
     keys, text = keys_of(records) or records.columns, io.StringIO()
     rows = csv.writer(text)
     if keys:
-        rows.writerow(keys)
+        rows.writerow(map(_cell, keys))
     rows.writerows([_cell(record.get(key)) for key in keys] for record in records)
     click.echo(text.getvalue().encode(), nl=False)  # as bytes: Windows would make two line breaks of one
 

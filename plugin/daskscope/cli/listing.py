@@ -59,6 +59,8 @@ def listing(command: Callable[..., Records], show: Show = table, nothing: str = 
     `show` is how a table of them looks, and `nothing` what is said on a terminal where there are none.
     """
 
+    n_own = len(getattr(command, "__click_params__", ()))
+
     @functools.wraps(command)
     def run(session: Any, *, form: str, columns: str | None, **options: Any) -> None:
         put(command(session, **options), form, columns, show, nothing)
@@ -66,7 +68,11 @@ def listing(command: Callable[..., Records], show: Show = table, nothing: str = 
         if code := ctx.meta.get(_EXIT_CODE):
             ctx.exit(code)
 
-    return click.command()(shaped(asking(run)))
+    made = click.command()(shaped(asking(run)))
+    n_common = len(made.params) - n_own
+    # In the help, what is its own comes before what all lists have.
+    made.params = made.params[n_common:] + made.params[:n_common]
+    return made
 
 
 def put(found: Records, form: str, columns: str | None, show: Show, nothing: str) -> None:

@@ -26,9 +26,6 @@ _NOTHING = "No such log line. Of each process those from daskscope.analytics.log
 
 
 @click.command()
-@shaped
-@asking
-@maybe_a_cluster
 @click.option("--workers", metavar="WHO,...", help="Only of these workers and their nannies: hosts, addresses, names.")
 @click.option("--no-scheduler", is_flag=True, help="Leave the scheduler's lines out.")
 @click.option("--role", type=click.Choice(get_args(Logging)), help="Only of processes of this kind.")
@@ -38,6 +35,9 @@ _NOTHING = "No such log line. Of each process those from daskscope.analytics.log
 @until
 @click.option("--tail", is_flag=True, help="Go on with what comes, until the cluster has ended.")
 @click.option("--address", "is_whole", is_flag=True, help="Show whole addresses, not hosts alone.")
+@shaped
+@asking
+@maybe_a_cluster
 def logs(
     session: Session,
     cluster: str | None,

@@ -11,23 +11,12 @@ import click
 
 from daskscope.cli.asking import maybe_a_cluster
 from daskscope.cli.listing import listing
-from daskscope.cli.table import table
 from daskscope.cli.times import OF_ONE, of_one, since, until, user
-from daskscope.profile import Profile
 
 if TYPE_CHECKING:
+    from daskscope.profile import Profile
     from daskscope.records import Records
     from daskscope.session import Session
-
-
-def _stacks(records: Records) -> str:
-    """A table, and what it does not show."""
-    if not isinstance(records, Profile):
-        return table(records)
-    shown = sum(record["seconds"] for record in records)
-    told = f"{shown:,.1f} of {records.total['seconds']:,.1f} s"
-    cut = f"; {records.cut['seconds']:,.1f} s more in rare stacks that were left out" if records.cut["count"] else ""
-    return f"{table(records)}\n{told}{cut}"
 
 
 def _kept(command: Callable[..., Profile]) -> Callable[..., Records]:
@@ -45,7 +34,7 @@ def _kept(command: Callable[..., Profile]) -> Callable[..., Records]:
     return run
 
 
-@functools.partial(listing, show=_stacks)
+@listing
 @_kept
 @maybe_a_cluster
 @click.option("--computation", metavar="ID", help="Only while this computation ran.")

@@ -26,8 +26,6 @@ def token() -> None:
 
 
 @token.command()
-@formatted(TABLE, "json")
-@asking
 @click.argument("name")
 @click.option(
     "--scope",
@@ -37,6 +35,8 @@ def token() -> None:
     help="What it may do; may be repeated.  [default: read]",
 )
 @click.option("--expires", metavar="SPAN", help="How long it is good, like '90d'.  [default: until revoked]")
+@formatted(TABLE, "json")
+@asking
 def create(session: Session, name: str, scopes: tuple[Scope, ...], expires: str | None, form: str) -> None:
     """Make a token called NAME and print it, this once: only a hash of it is kept."""
     made = session.create_token(name, scopes or ("read",), expires=expires)

@@ -61,9 +61,9 @@ class Records(list[dict[str, Any]]):
         return arrow.to_arrow(self)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """By which pyarrow (`RecordBatchReader.from_stream`) and pandas 3 (`DataFrame.from_arrow`) take the records.
+        """By which whoever asks for Arrow's C stream takes the records (`pyarrow.RecordBatchReader.from_stream`).
 
-        polars and DuckDB see a list in them: they take `to_arrow()`.
+        polars, DuckDB and pandas see a list in them first: give these `to_arrow()`.
         """
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 

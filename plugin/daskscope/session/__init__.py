@@ -5,6 +5,7 @@ from __future__ import annotations
 from daskscope.session.bills import Bills
 from daskscope.session.clusters import Clusters
 from daskscope.session.happenings import Happenings
+from daskscope.session.lines import Lines
 from daskscope.session.processes import Processes
 from daskscope.session.query import Query
 from daskscope.session.tokens import Tokens
@@ -13,7 +14,7 @@ from daskscope.session.work import Work
 __all__ = ["Session"]
 
 
-class Session(Clusters, Work, Processes, Happenings, Bills, Query, Tokens):
+class Session(Clusters, Work, Processes, Lines, Happenings, Bills, Query, Tokens):
     """All that the module's functions ask, of one server and with one connection.
 
         with daskscope.connect("https://daskscope.example.org") as team:

@@ -44,13 +44,13 @@ judged AS (
         c.name AS cluster_name,
         c."user",
         c.quality,
-        c.dollars AS cluster_dollars,
         CASE WHEN m.stop_at IS NOT NULL THEN greatest(epoch_ms(m.stop_at) - epoch_ms(m.start_at), 0) END AS duration_ms,
         coalesce(made.n_tasks, 0) AS n_tasks,
         coalesce(made.n_tasks_erred, 0) AS n_tasks_erred,
         coalesce(made.work_us, 0) AS work_us,
-        CASE WHEN c.thread_us > 0 THEN least(coalesce(made.work_us, 0) / c.thread_us, 1) END AS share,
-        c.dollars * share AS dollars,
+        -- What a thread's time cost stays as it is while the cluster goes on; how much there was of it does not.
+        CASE WHEN c.thread_us > 0 THEN c.dollars / c.thread_us END AS dollars_per_us,
+        least(dollars_per_us * coalesce(made.work_us, 0), c.dollars) AS dollars,
         CASE
             WHEN m.stop_at IS NULL
                 AND (c.phase = 'closed' OR epoch_ms($now::TIMESTAMPTZ) - epoch_ms(c.last_received_at) > c.next_s * 3000)

@@ -57,7 +57,7 @@ keyed AS (
         CASE WHEN list_contains($by::VARCHAR[], 'cluster') THEN "name" END AS "name",
         cluster,
         thread_us * of_threads AS thread_us,
-        machine.machine_us * part AS machine_us,
+        CASE WHEN machine.n_machines > 0 THEN machine.machine_us * part END AS machine_us,
         dollars * part * of_dollars AS dollars,
         idle,
         failed,

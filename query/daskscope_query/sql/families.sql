@@ -26,8 +26,8 @@ totals AS (
         list(DISTINCT "user" ORDER BY "user") FILTER ("user" IS NOT NULL) AS users,
         min(coalesce(first_at, day::TIMESTAMPTZ)) AS first_at,
         max(coalesce(last_at, day::TIMESTAMPTZ)) AS last_at,
-        arg_max(newest, (last_at, newest)) FILTER (newest IS NOT NULL) AS newest,
-        arg_max(day, (last_at, newest)) FILTER (newest IS NOT NULL) AS newest_day,
+        arg_max(newest, (last_at, day, newest)) FILTER (newest IS NOT NULL) AS newest,
+        arg_max(day, (last_at, day, newest)) FILTER (newest IS NOT NULL) AS newest_day,
         coalesce(sum(n_clusters) FILTER (cluster_ids IS NULL), 0) AS n_untold
     FROM mine
     GROUP BY family

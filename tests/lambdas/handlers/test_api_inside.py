@@ -92,7 +92,7 @@ def test_a_computation_costs_its_part_of_its_cluster(ask: Ask) -> None:
     (found,) = ask("clusters/1/computations")["items"]
     whole = ask("clusters/1")["answers"]["cost"]["dollars"]
     assert found["cost"]["dollars"] == pytest.approx(whole / 10)
-    assert found["cost"]["basis"].startswith("estimated: 10 % of the thread time of cluster 1, which cost $")
+    assert re.fullmatch(r"estimated: 4 s of workers at \$[0-9.]+ a thread-hour of cluster 1", found["cost"]["basis"])
 
 
 def test_profiles_as_stacks_and_as_trees(ask: Ask) -> None:

@@ -16,7 +16,7 @@ from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
 from tests.lambdas.service.cataloguing import ACCOUNT, catalog, live, told, uuid_at
 
-WHO = [
+WHO: list[dict[str, Any]] = [
     {"name": "nightly-etl", "user": "ada", "host": "node-1", "kind": "SLURMCluster", "tags": {"team": "weather"}},
     {"name": "Train", "user": "bob", "host": "node-2", "kind": "LocalCluster", "tags": {"team": "ml", "gpu": ""}},
     {"name": "train", "user": "ada", "host": "node-2", "tags": {"team": "ml"}},

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from daskscope_lambdas.service.catalog_rows import (
     LISTED,
     cost_columns,
     cost_record,
+    is_newer,
     registry_columns,
     row_as_json,
     row_of_json,
@@ -73,7 +75,7 @@ def test_what_is_no_row_is_refused(text: str) -> None:
 @given(ROWS, USAGES, st.none() | SECONDS)
 def test_all_that_is_kept_comes_back_out_of_a_file(row: ClusterRow, usage: Usage, usage_at: float | None) -> None:
     cost = priced(row, usage, packaged())
-    columns = registry_columns(row) | cost_columns(cost, usage, usage_at, "d1")
+    columns = registry_columns(row) | {"row": row_as_json(row)} | cost_columns(cost, usage, usage_at, "d1")
     assert columns.keys() == set(CATALOG.schema.names)
     body = files.encode(CATALOG, pa.Table.from_pylist([columns], CATALOG.schema), for_long=False)
     (back,) = files.decode(body, CATALOG.schema).to_pylist(maps_as_pydicts="lossy")
@@ -85,6 +87,9 @@ def test_all_that_is_kept_comes_back_out_of_a_file(row: ClusterRow, usage: Usage
     assert back["prices"] == "d1"
     (listed,) = files.decode(body, CATALOG.schema, LISTED).to_pylist(maps_as_pydicts="lossy")
     assert {**listed, "row": back["row"], "machines": back["machines"]} == back
+    assert not is_newer(row, listed)
+    assert is_newer(replace(row, last_received_at=row.last_received_at + 0.01), listed)
+    assert is_newer(replace(row, boot=f"{row.boot}0"), listed)
 
 
 def test_a_cost_grows_with_its_thread_time() -> None:

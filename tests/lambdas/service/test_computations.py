@@ -119,7 +119,7 @@ def test_what_a_computation_cost_is_its_part_of_the_threads_time(
     dear, plain = (found["cost"] for found in computations.of_cluster(row(), 9, 0, Wanted(sort="-cost")).rows)
     assert plain == {
         "dollars": pytest.approx(2.0), "idle": None, "failed": None, "quality": "estimated",
-        "basis": "estimated: 20 % of the thread time of cluster 1, which cost $10.00",
+        "basis": "estimated: 4 s of workers at $1,800.00 a thread-hour of cluster 1",
     }  # fmt: skip
     assert dear["dollars"] == 10.0
     listed["table"] = listed["table"].slice(0, 0)  # The registry's row has come, its line in the catalog has not.

@@ -1,12 +1,14 @@
 """What earlier releases posted, queued and wrote, and what a later one may post: all of it is read."""
 
 import json
+import re
 import zipfile
-from datetime import date
+from datetime import UTC, date, datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from daskscope import wire
@@ -32,7 +34,9 @@ from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.write import Writer
 from daskscope_lambdas.wiring import LocalAdapters
 from daskscope_query.lake import Lake
-from tests.query.lake_rig import DAY, LakeRig, envelope
+from daskscope_query.questions import question
+from daskscope_query.tables import MOMENT
+from tests.query.lake_rig import DAY, LakeRig, catalog, envelope
 
 EARLIER = Path(__file__).with_name("earlier")
 RELEASES = {"before-members": "a" * 32, "before-parts": "b" * 32}
@@ -142,18 +146,22 @@ QUERIES = sorted(
 PAGED = {"limit": 1000, "offset": 0}
 
 
-def arguments(query: str, cluster: str) -> dict[str, Any]:
-    text = resources.files("daskscope_query").joinpath("sql", f"{query}.sql").read_text("utf-8")
-    given = {
+def arguments(rig: LakeRig, cluster: str) -> dict[str, Any]:
+    """What questions are asked with; of a computation, with one whose code was told."""
+    told = rig.records("computations", first=min(SEALED.values()), cluster=cluster)
+    computation = next(found for found in told if found["fingerprint"])
+    return {
         "cluster": cluster,
         "clusters": [cluster],
         "worker": "tcp://127.0.0.1:40001",
         "day": DAY,
         "account": "acme",
+        "fingerprint": computation["fingerprint"],
+        "id": f"{computation['boot']}-{computation['no']}",
+        "by": ["user"],
+        "name": "of ada",
+        **PAGED,
     }
-    return {name: value for name, value in (given | PAGED).items() if f"${name}" in text.replace("$clusters", "§")} | (
-        {"clusters": [cluster]} if "$clusters" in text else {}
-    )
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -161,9 +169,13 @@ def test_every_question_is_answered_over_old_and_new_files(rig: LakeRig, release
     old = the_lake(rig)
     cluster = RELEASES[release]
     first = min(SEALED.values())
-    empty = set[str]()
+    heard = pa.table({"cluster": [cluster], "until_at": pa.array([datetime(2026, 11, 22, tzinfo=UTC)], MOMENT)})
+    given = {"catalog": catalog({cluster: "ada"}), "heard": heard}
+    known, empty = arguments(rig, cluster), set[str]()
     for query in QUERIES:
-        answer = rig.ask(query, first=first, last=DAY, **arguments(query, cluster))
+        asked = set(re.findall(r"\$([a-z_]+)", question(query).sql))
+        wanted = {name: value for name, value in known.items() if name in asked}
+        answer = rig.ask(query, first=first, last=DAY, given=given, **wanted)
         assert answer.skipped == [], query
         if not answer.rows.num_rows:
             empty.add(query)

@@ -71,7 +71,7 @@ def test_a_profile_of_a_computation_is_asked_of_its_cluster(server: ApiServer) -
 def test_a_profile_says_how_much_it_shows_and_goes_to_speedscope(server: ApiServer, tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     result = run("profile", "12", "--speedscope", str(path))
-    assert result.stdout.splitlines()[-1] == "0.4 of 1,040.0 s; 2.5 s more in rare stacks that were left out"
+    assert result.stdout.splitlines()[-2:] == ["0.4 of 1,040.0 s", "2.5 s in rare stacks that were left out"]
     assert json.loads(path.read_text())["profiles"][0]["weights"] == [0.4]
     assert str(path) in result.stderr
 

@@ -55,7 +55,6 @@ def test_readers_of_the_arrow_stream_take_records_as_they_are() -> None:
     assert pa.RecordBatchReader.from_stream(records).read_all() == records.to_arrow()
     found = duckdb.from_arrow(records.to_arrow()).select("id, seconds['compute'], duration").order("id")
     assert found.fetchall() == [(2, 1.5, timedelta(seconds=90.5)), (11, None, None)]
-    assert pd.DataFrame.from_arrow(records)["id"].tolist() == [2, 11]
 
 
 def test_a_list_stays_a_list_for_pandas() -> None:
