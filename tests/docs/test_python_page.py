@@ -70,3 +70,24 @@ def test_a_lake_that_is_read_directly_tells_the_same(team: Serving) -> None:
         assert direct.list_clusters().url is None
         with pytest.raises(daskscope.DaskscopeError, match="read"):
             direct.close(1)
+
+
+def test_a_token_is_made_used_and_ended(team: Serving) -> None:
+    made = daskscope.create_token("a reader", expires="1 hour")
+    with daskscope.connect(team.url, made["token"]) as reader:
+        assert reader.whoami()["scopes"] == ["read"]
+        with pytest.raises(daskscope.PermissionDenied, match="admin"):
+            reader.create_token("another")
+    assert made["key_id"] in [each["key_id"] for each in daskscope.list_tokens()]
+    daskscope.revoke_token(made["key_id"])
+    (row,) = [each for each in daskscope.list_tokens() if each["key_id"] == made["key_id"]]
+    assert row["revoked"]
+    with pytest.raises(daskscope.BadRequest, match="name is of 1 to"):
+        daskscope.create_token("")
+
+
+def test_a_list_that_asks_for_what_is_not_there_is_told_what_is(team: Serving) -> None:
+    with pytest.raises(daskscope.BadRequest, match=r"sort is 'size'; allowed: .*cost"):
+        daskscope.list_clusters(sort="size")
+    with pytest.raises(daskscope.BadRequest, match=r"(?s)Catalog Error.*Tables are catalog, clusters"):
+        daskscope.sql("SELECT * FROM nothing")

@@ -15,9 +15,9 @@ _EVENTS = ("cluster_id", "time", "topic", "action", "worker", "detail")
 _DEATHS = (
     "time", "worker", "name", "expected", "reason", "memory", "memory_limit", "n_processing", "n_results_lost",
 )  # fmt: skip
-_PREFIXES = ("prefix", "seconds", "n_tasks", "n_tasks_erred", "bytes", "n_clusters")
+_PREFIXES = ("prefix", "seconds", "n_tasks", "bytes", "n_clusters")
 _CODE = ("fingerprint", "n", "n_clusters", "users", "last", "median_duration", "p95_duration", "n_failed", "code")
-_HARDWARE = ("instance_type", "cores", "memory", "workers", "n", "median_duration", "thread_seconds")
+_HARDWARE = ("instance_types", "cores", "memory", "workers", "n", "median_duration", "thread_seconds", "dollars")
 
 _WHOLE = "beside a cluster, of which all is told"
 

@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,22 +72,6 @@ def test_deaths_and_members_are_tables(server: ApiServer) -> None:
     members = run("members", "12").stdout
     assert "numpy=1.26.4, 2.1.0" in members
     assert members.splitlines()[-1] == "numpy differs: scheduler 2.1.0, worker 1.26.4 (1)"
-
-
-def test_a_profile_says_how_much_it_shows_and_goes_to_speedscope(server: ApiServer, tmp_path: Path) -> None:
-    path = tmp_path / "p.json"
-    result = run("profile", "12", "--speedscope", str(path))
-    assert result.stdout.splitlines()[-1] == "0.4 of 1,040.0 s; 2.5 s more in rare stacks that were left out"
-    assert json.loads(path.read_text())["profiles"][0]["weights"] == [0.4]
-    assert str(path) in result.stderr
-
-
-def test_a_file_that_cannot_be_written_is_one_line(server: ApiServer, tmp_path: Path) -> None:
-    result = run("profile", "12", "--speedscope", str(tmp_path / "no" / "such" / "x.json"))
-    assert (result.exit_code, result.stdout) == (1, "")
-    (line,) = result.stderr.splitlines()
-    assert "x.json" in line
-    assert "No such file or directory" in line
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class Logging:
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     slept = list[float]()
     follow = tail.follow_lines
-    monkeypatch.setattr("daskscope.session.processes.follow_lines", lambda *asked: follow(*asked, sleep=slept.append))
+    monkeypatch.setattr("daskscope.session.lines.follow_lines", lambda *asked: follow(*asked, sleep=slept.append))
     return slept
 
 
@@ -81,6 +81,6 @@ def test_an_interrupt_ends_it(serve: Any, monkeypatch: pytest.MonkeyPatch) -> No
         raise KeyboardInterrupt
 
     follow = tail.follow_lines
-    monkeypatch.setattr("daskscope.session.processes.follow_lines", lambda *asked: follow(*asked, sleep=interrupted))
+    monkeypatch.setattr("daskscope.session.lines.follow_lines", lambda *asked: follow(*asked, sleep=interrupted))
     following(serve, Logging([line(1, 0)], [line(2, 1)]))
     assert [each["id"] for each in daskscope.logs(7, follow=True)] == ["l1"]
