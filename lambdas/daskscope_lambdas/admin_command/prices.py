@@ -66,8 +66,8 @@ def set_(world: Adapters, account: str | None, file: BinaryIO) -> None:
     docs/reference/prices.md says what may stand in it. Servers see them within a minute; costs of clusters that ended
     are found anew as well.
     """
-    from daskscope_lambdas.service.price_file import MAX_BYTES
     from daskscope_lambdas.service.price_store import PriceKeeper, whose
+    from daskscope_lambdas.service.strict_yaml import MAX_BYTES
 
     PriceKeeper(world.objects, world.clock).set(account, file.read(MAX_BYTES + 1), file.name)
     click.echo(f"Prices of {whose(account)} are set.", err=True)

@@ -6,30 +6,18 @@ Whatever is odd in a file is an error that names the place: a price that is misr
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache
 from importlib import resources
-from typing import Any, TypeVar
 
-import yaml
-
-from daskscope.errors import SettingsError
 from daskscope_lambdas.service.prices import Prices, PriceTable, Region
-
-MAX_BYTES = 1 << 18
-"""Of a file: all of AWS's instance types take a tenth of it."""
-DEAREST = 1e6
-"""Per hour, of anything."""
+from daskscope_lambdas.service.strict_yaml import Place, parsed
 
 _OWN = ("currency", "core_hour", "gib_hour", "spot_factor", "instance_types", "regions")
 _TABLE = ("from", "source", "home", "core_hour", "gib_hour", "spot_factor", "regions")
 _REGION = ("families", "instance_types")
-
-T = TypeVar("T")
-V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +44,8 @@ def packaged() -> Prices:
 
 def read_tables(text: bytes, name: str) -> Prices:
     """A file like the packaged one. Raises SettingsError."""
-    document = _Place(name, "").mapping(_parsed(text, name), ("tables",))
-    where = _Place(name, "tables")
+    document = Place(name, "").mapping(parsed(text, name), ("tables",))
+    where = Place(name, "tables")
     given = document.get("tables")
     if not isinstance(given, list) or not given:
         raise where.error(given, "a list of tables")
@@ -70,8 +58,8 @@ def read_tables(text: bytes, name: str) -> Prices:
 
 def read_override(text: bytes, whose: str, name: str) -> Override:
     """A file of somebody's own prices; `name` begins the sentences of errors. Raises SettingsError."""
-    top = _Place(name, "")
-    found = top.mapping(_parsed(text, name), _OWN)
+    top = Place(name, "")
+    found = top.mapping(parsed(text, name), _OWN)
     if not found:
         raise top.error(found, f"at least one of {', '.join(_OWN)}")
     currency = found.get("currency", "USD")
@@ -166,7 +154,7 @@ class _Dated:
         )  # fmt: skip
 
 
-def _table(where: _Place, given: object) -> _Dated:
+def _table(where: Place, given: object) -> _Dated:
     found = where.mapping(given, _TABLE)
     for name in _TABLE:
         if name not in found:
@@ -192,77 +180,12 @@ def _table(where: _Place, given: object) -> _Dated:
     )
 
 
-def _regions(where: _Place, given: object) -> dict[str, Region]:
-    def region(place: _Place, value: object) -> Region:
+def _regions(where: Place, given: object) -> dict[str, Region]:
+    def region(place: Place, value: object) -> Region:
         found = place.mapping(value, _REGION)
         return Region(*(place.at(name).prices(found.get(name, {})) for name in _REGION))
 
     return where.each(given, region)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where in a file something stands, for its errors."""
-
-    file: str
-    path: str
-
-    def at(self, name: str) -> _Place:
-        return _Place(self.file, f"{self.path}.{name}" if self.path else name)
-
-    def error(self, value: object, allowed: str) -> SettingsError:
-        return SettingsError(f"{self.file}: {self.path or 'the file'}", value, allowed)
-
-    def mapping(self, given: object, names: tuple[str, ...]) -> dict[str, Any]:
-        """A mapping of some of `names`."""
-        if not isinstance(given, dict):
-            raise self.error(given, f"a mapping of {', '.join(names)}")
-        for name in given:
-            if name not in names:
-                raise self.error(name, ", ".join(names))
-        return given
-
-    def each(self, given: object, read: Callable[[_Place, Any], V]) -> dict[str, V]:
-        """A mapping whose names are free."""
-        if not isinstance(given, dict):
-            raise self.error(given, "a mapping")
-        for name in given:
-            if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 64:
-                raise self.error(name, "a name of 1 to 64 printable characters")
-        return {name: read(self.at(name), value) for name, value in given.items()}
-
-    def prices(self, given: object) -> dict[str, float]:
-        return self.each(given, _Place.price)
-
-    def price(self, given: object) -> float:
-        return self._number(given, DEAREST, "a price per hour, a number from 0 on")
-
-    def factor(self, given: object) -> float:
-        return self._number(given, 1.0, "a factor from 0 to 1")
-
-    def _number(self, given: object, most: float, allowed: str) -> float:
-        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= most or math.isnan(given):
-            raise self.error(given, allowed)
-        return float(given)
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML's own takes the last of equal names without a word."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        names = [key.value for key, _ in node.value]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise yaml.constructor.ConstructorError(None, None, f"{twice[0]} stands there twice", node.start_mark)
-        return super().construct_mapping(node, deep)
-
-
-def _parsed(text: bytes, name: str) -> Any:
-    if len(text) > MAX_BYTES:
-        raise SettingsError(f"{name}: the file", f"{len(text):,} bytes", f"at most {MAX_BYTES:,} bytes")
-    try:
-        return yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SettingsError(f"{name}: the file", " ".join(str(error).split())[:300], "YAML") from error
 
 
 def _digest(text: bytes) -> str:
