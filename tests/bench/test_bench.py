@@ -86,7 +86,7 @@ def test_a_row_is_the_same_after_json(value: float | None) -> None:
     assert again.to_json() == row.to_json()
 
 
-@pytest.mark.parametrize("name", ["overhead", "lake"])
+@pytest.mark.parametrize("name", ["overhead", "lake", "queries"])
 def test_a_page_has_a_row_of_each_bench_that_it_names(name: str) -> None:
     page = (ROOT / "docs" / f"{name}.md").read_text()
     named = re.search(r'BENCH="--json ([a-z -]+)"', page)
