@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from daskscope_query.tables import MOMENT, Table
 
 _ROW_GROUP_ROWS = 8 * 1024
-"""Reading one cluster out of a day unpacks the whole of each row group that has rows of it: at 48k rows that took five
-times as long. Much smaller ones are larger together, and all days' footers with them."""
+"""Reading one cluster out of a day unpacks the whole of each row group that has rows of it: at 48k rows that took three
+to five times as long. Much smaller ones are larger together, and all days' footers with them."""
 _ROW_GROUP_ROWS_OF = {"workers": 32 * 1024}
 """Most of a lake's bytes, of narrow columns: smaller groups would compress worse."""
 
