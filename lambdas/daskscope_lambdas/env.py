@@ -91,7 +91,9 @@ class DirectEnv:
     """A folder with the key to the account's code, or `ssm:` and a path in the SSM Parameter Store; None for none."""
 
 
-Env = LocalEnv | AwsEnv | DirectEnv
+FunctionEnv = LocalEnv | AwsEnv
+"""What functions are told, as `read` reads it."""
+Env = FunctionEnv | DirectEnv
 
 
 def s3_options(region: str, endpoint_url: str) -> dict[str, str]:
@@ -101,7 +103,7 @@ def s3_options(region: str, endpoint_url: str) -> dict[str, str]:
     return {name: value for name, value in told.items() if value}
 
 
-def read(environ: Mapping[str, str] = os.environ) -> Env:
+def read(environ: Mapping[str, str] = os.environ) -> FunctionEnv:
     """Raises KeyError that names the variable, ValueError that says what is allowed."""
     world = environ[WORLD]
     if world == "local":

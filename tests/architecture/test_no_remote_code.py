@@ -42,7 +42,10 @@ ALLOWED = {
     "installed",
     ("plugin/daskscope/extras.py", "importlib.import_module"): "pyarrow and pandas, as the code names them",
     ("lambdas/daskscope_lambdas/children.py", "subprocess.Popen"): "our own programs, with arguments of our own",
-    ("lambdas/daskscope_lambdas/service/strict_yaml.py", "yaml.load"): "by a loader of plain values alone, a SafeLoader",
+    (
+        "lambdas/daskscope_lambdas/service/strict_yaml.py",
+        "yaml.load",
+    ): "by a loader of plain values alone, a SafeLoader",
     ("lambdas/daskscope_lambdas/embedded/function.py", "importlib.import_module"): "our own handlers, as `serve` names "
     "them",
     ("lambdas/daskscope_lambdas/embedded/function.py", "multiprocessing.get_context"): "processes for these handlers",

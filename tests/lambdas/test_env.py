@@ -1,6 +1,6 @@
 import pytest
 
-from daskscope_lambdas.env import AwsEnv, Env, LocalEnv, read
+from daskscope_lambdas.env import AwsEnv, FunctionEnv, LocalEnv, read
 
 AWS = AwsEnv(bucket="b", table="t", queue_url="https://q", keys="/k")
 
@@ -15,7 +15,7 @@ AWS = AwsEnv(bucket="b", table="t", queue_url="https://q", keys="/k")
     ],
     ids=repr,
 )
-def test_what_a_function_is_told_it_reads(env: Env) -> None:
+def test_what_a_function_is_told_it_reads(env: FunctionEnv) -> None:
     assert read(env.variables()) == env
 
 
