@@ -45,7 +45,7 @@ ALLOWED = {
     (
         "lambdas/daskscope_lambdas/service/strict_yaml.py",
         "yaml.load",
-    ): "by a loader of plain values alone, a SafeLoader",
+    ): "by a SafeLoader, of plain values alone",
     ("lambdas/daskscope_lambdas/embedded/function.py", "importlib.import_module"): "our own handlers, as `serve` names "
     "them",
     ("lambdas/daskscope_lambdas/embedded/function.py", "multiprocessing.get_context"): "processes for these handlers",

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any
 
-from daskscope_lambdas.env import FunctionEnv
+from daskscope_lambdas.env import FunctionEnv as Told
 from daskscope_lambdas.handlers import reading
 from daskscope_query.lake import MovedError
 from tests.faults.sealing import DOOMED
@@ -47,9 +47,7 @@ def look(first: date, last: date, clusters: list[str]) -> Seen:
 class Reader:
     """Asks from entering to leaving."""
 
-    def __init__(
-        self, env: FunctionEnv, environ: Mapping[str, str], first: date, last: date, clusters: list[str]
-    ) -> None:
+    def __init__(self, env: Told, environ: Mapping[str, str], first: date, last: date, clusters: list[str]) -> None:
         context = multiprocessing.get_context("forkserver")
         self._talk, theirs = context.Pipe()
         self._process = context.Process(target=_read, args=(theirs, env, environ, first, last, clusters), daemon=True)
@@ -78,7 +76,7 @@ class Reader:
 
 
 def _read(
-    talk: Connection, env: FunctionEnv, environ: Mapping[str, str], first: date, last: date, clusters: list[str]
+    talk: Connection, env: Told, environ: Mapping[str, str], first: date, last: date, clusters: list[str]
 ) -> None:
     os.environ |= env.variables() | dict(environ)
     seen = list[Seen]()

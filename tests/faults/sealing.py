@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from random import Random
 
 from daskscope.testing import event, exception, groups, message, workers
-from daskscope_lambdas.env import FunctionEnv
+from daskscope_lambdas.env import FunctionEnv as Told
 from daskscope_lambdas.service.deletion import Deleter
 from daskscope_lambdas.service.envelope import Envelope
 from daskscope_lambdas.service.write import Writer
@@ -26,7 +26,7 @@ GATHERING, SEALING, SWEEPING = 23.5, 26.5, 27.75
 """Hours of a day, from its beginning, at which there is such work to do."""
 
 
-def run(env: FunctionEnv, environ: Mapping[str, str], now: float, at: int, after_bytes: int) -> int:
+def run(env: Told, environ: Mapping[str, str], now: float, at: int, after_bytes: int) -> int:
     """One run at `now`. Dies at step `at`, or where a file grows over `after_bytes` (0: no such end). Returns the
     steps it took."""
     os.environ |= env.variables() | dict(environ)

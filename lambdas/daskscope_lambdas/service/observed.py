@@ -1,7 +1,7 @@
 """What was observed of a cluster's processes: themselves and their ends, log lines, spans, metrics, tasks.
 
-Of log lines and metrics also over all clusters of an account. Records are those of docs/reference/http-api.md, times left
-as datetimes.
+Of log lines and metrics also over all clusters of an account. Records are those of docs/reference/http-api.md, times
+left as datetimes.
 """
 
 from __future__ import annotations
