@@ -120,13 +120,13 @@ def all_fail(cluster: Cluster, n: int) -> None:
         assert sum(row["count"] for row in rows) == n == daskscope.get_cluster(cluster_id)["n_tasks_erred"]
         assert totals(cluster_id) == {"boom": n, "after": 100}
         # Each of them logged a line: it is there, or counted, unless it came in the last second before the shutdown.
-        lines = daskscope.logs(cluster_id, text="about to fail")
+        lines = daskscope.logs(cluster_id, filter="about to fail")
         n_dropped = daskscope.get_cluster(cluster_id)["lost"].get("log-lines", 0)
         assert 0 < len(lines) <= n
         assert n_dropped
         assert sum(row["dropped"] for row in daskscope.logs(cluster_id)) <= n_dropped
         # Dask's own line shows a task's arguments: it is never sent.
-        assert not daskscope.logs(cluster_id, text="Compute Failed")
+        assert not daskscope.logs(cluster_id, filter="Compute Failed")
         # They have a start and an end although Dask has none for a group in which nothing succeeded.
         computation = only(daskscope.list_computations(cluster_id))
         assert computation["status"] == "erred"

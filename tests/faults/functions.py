@@ -14,13 +14,13 @@ import pytest
 from daskscope import wire
 from daskscope_lambdas import wiring
 from daskscope_lambdas.embedded.function import Function, Handler
-from daskscope_lambdas.env import Env
+from daskscope_lambdas.env import FunctionEnv as Told
 from daskscope_lambdas.handlers import house, ingest, write
 from daskscope_lambdas.wiring import Adapters
 
 
 @contextmanager
-def functions(world: Adapters, env: Env) -> Generator[None]:
+def functions(world: Adapters, env: Told) -> Generator[None]:
     """Within, they work on `world`, as after a cold start."""
     # By name, for its module must not hide what the others import.
     modules = [house, ingest, write, importlib.import_module("daskscope_lambdas.handlers.compact")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daskscope_lambdas.env import Env
+from daskscope_lambdas.env import FunctionEnv as Told
 from daskscope_lambdas.handlers import ingest
 from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import Adapters
@@ -15,7 +15,7 @@ PER_CLUSTER = 5
 class Poster:
     """`kept`: what was acknowledged, in its order."""
 
-    def __init__(self, world: Adapters, env: Env) -> None:
+    def __init__(self, world: Adapters, env: Told) -> None:
         self._world, self._env = world, env
         self._token, _ = mint(world.tokens, world.clock, ACCOUNT, ["ingest"], "poster")
         self.kept: list[Id] = []

@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from daskscope_lambdas.embedded.schedule import HIDDEN_S, Schedule
-from daskscope_lambdas.env import Env
+from daskscope_lambdas.env import FunctionEnv as Told
 from daskscope_lambdas.handlers import ingest, sweep, write
 from daskscope_lambdas.ports import QueueFeed, StoreError
 from daskscope_lambdas.service.tokens import mint
@@ -36,7 +36,7 @@ OVER_S = 86_400 + 3 * 3600.0
 class Place:
     """The same world twice: as it is, and behind its trouble."""
 
-    env: Env
+    env: Told
     sound: Adapters
     weak: Adapters
     feed: QueueFeed

@@ -45,7 +45,7 @@ class Logs:
         self.nannies = list(client.run(say_on_nanny, nanny=True).values())
 
     def check(self, cluster_id: int) -> None:
-        lines = [row for row in daskscope.logs(cluster_id, text="line") if row["logger"] == LOGGER]
+        lines = [row for row in daskscope.logs(cluster_id, filter="line") if row["logger"] == LOGGER]
         by_role: dict[str, list[dict[str, Any]]] = {"scheduler": [], "worker": [], "nanny": []}
         for row in lines:
             by_role[row["role"]].append(row)

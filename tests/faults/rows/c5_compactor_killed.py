@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from daskscope_lambdas.env import Env, LocalEnv
+from daskscope_lambdas.env import FunctionEnv as Told
+from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import Adapters, connect
 from daskscope_query import layout
@@ -73,7 +74,7 @@ def on_disk(found: Found, size: Size, seed: int) -> None:
 class Lived:
     """Where it is; `environ`: what leads there beside `env`."""
 
-    env: Env
+    env: Told
     world: Adapters
     environ: Mapping[str, str]
 
