@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from daskscope_query import footers, listing
+from daskscope_query import footers, listing, unpacked
 
 
 class Reads:
@@ -84,7 +84,12 @@ def counted(root: Path) -> Generator[Reads]:
     """What lakes at `root` read meanwhile, by a process that knows nothing of them yet."""
     reads = Reads()
     system = pafs.PyFileSystem(_Handler(reads))
-    footers.forget()
+    _forget()
     with patch.object(listing, "_opened", lambda _root, _pid: (system, str(root))):
         yield reads
+    _forget()
+
+
+def _forget() -> None:
     footers.forget()
+    unpacked.forget()

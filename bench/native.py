@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from bench.year.plan import ACCOUNT
 from daskscope_query import engine, families, layout
-from daskscope_query.questions import BEFORE, question
+from daskscope_query.questions import BEFORE, ENTRIES, question
 from daskscope_query.tables import ROLLUPS, TABLES
 
 Days = tuple[date, date]
@@ -62,12 +62,22 @@ class Native:
                 # As if all days were one: the sums are the same, for no cluster lives longer than a day.
                 text = question(rollup).sql.replace("$account", f"'{ACCOUNT}'").replace("$day", f"'{days[0]}'")
                 self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{rollup}" AS {text}')
+                self._add_entries(rollup)
         for name in question(query).reads:
             if name not in given and not (from_base and name in ROLLUPS):
                 self._view(name, days)
+                self._add_entries(name)
         for name, rows in given.items():
             self._connection.register("rows_given", rows)
             self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS FROM rows_given')
+
+    def _add_entries(self, name: str) -> None:
+        fields = ROLLUPS[name].schema if name in ROLLUPS else []
+        if maps := [
+            f'map_entries("{field.name}") AS "{field.name}"' for field in fields if pa.types.is_map(field.type)
+        ]:
+            text = f'SELECT * REPLACE ({", ".join(maps)}) FROM "{name}"'
+            self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}{ENTRIES}" AS {text}')
 
     def _view(self, name: str, days: Days) -> None:
         source = name.removesuffix(BEFORE)

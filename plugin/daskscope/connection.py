@@ -20,8 +20,9 @@ from daskscope.source import Source
 
 logger = logging.getLogger("daskscope")
 
-PAGE, LARGE_PAGE = 100, 20_000
-"""Records asked for at a time: large ones, and those of which a cluster has many. The server takes no more."""
+PAGE, LONG_PAGE, LINES_PAGE, LARGE_PAGE = 100, 1000, 5000, 20_000
+"""Records asked for at a time: large ones, those with long texts or lists of their own, log lines, and others of which
+a cluster has many. Of the last three the server takes no more."""
 
 
 class Connection:

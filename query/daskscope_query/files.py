@@ -24,14 +24,13 @@ to five times as long. Much smaller ones are larger together, and all days' foot
 _ROW_GROUP_ROWS_OF = {"workers": 32 * 1024}
 """Most of a lake's bytes, of narrow columns: smaller groups would compress worse."""
 
-FORMAT = ds.ParquetFileFormat(
-    default_fragment_scan_options=ds.ParquetFragmentScanOptions(
-        page_checksum_verification=True,
-        pre_buffer=True,
-        # One read for columns of a row group that are near each other: the bytes between them cost less than a request.
-        cache_options=pa.CacheOptions(hole_size_limit=256 << 10, range_size_limit=32 << 20, lazy=True),
-    )
+SCAN = ds.ParquetFragmentScanOptions(
+    page_checksum_verification=True,
+    pre_buffer=True,
+    # One read for columns of a row group that are near each other: the bytes between them cost less than a request.
+    cache_options=pa.CacheOptions(hole_size_limit=256 << 10, range_size_limit=32 << 20, lazy=True),
 )
+FORMAT = ds.ParquetFileFormat(default_fragment_scan_options=SCAN)
 _STEADY = {"seq", "received_at", "at", "uptime_us", "no"}
 """Columns that grow by small steps where rows are sorted by time: differences are smaller than the values."""
 _WALKS = {"memory_mib", "managed_mib", "cpu_pct", "ready", "net_read_kib_s", "net_write_kib_s", "disk_read_kib_s",

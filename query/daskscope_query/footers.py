@@ -31,6 +31,8 @@ class Footer:
     account: str | None
     received_until: datetime | None
     size_bytes: int
+    unpacked_bytes: int
+    """Of its rows, about, with texts by dictionary."""
 
 
 _kept = Kept[Footer](_KEPT_BYTES)
@@ -77,7 +79,14 @@ def _read(format: ds.ParquetFileFormat, filesystem: pafs.FileSystem, file: pafs.
         account = accounts[0].min
     if received:
         until = max(each.max for each in received)
-    return Footer(fragment, account, until, metadata.serialized_size)
+    return Footer(fragment, account, until, metadata.serialized_size, _unpacked_bytes(metadata))
+
+
+def _unpacked_bytes(metadata: pq.FileMetaData) -> int:
+    columns = [metadata.schema.column(n) for n in range(metadata.num_columns)]
+    row_bytes = sum(8 if column.physical_type in ("INT64", "DOUBLE") else 4 for column in columns)
+    texts_bytes = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
+    return metadata.num_rows * row_bytes + texts_bytes
 
 
 def _statistics(metadata: pq.FileMetaData, column: str) -> list[pq.Statistics]:

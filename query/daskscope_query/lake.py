@@ -8,6 +8,8 @@ A question is a file of `sql/`; its first line says which relations it reads (`-
   first day asked for; so a day's share of what only ever grows can be told;
 - `<rollup>`: roll-ups of sealed days, and of open days as computed on the spot by the query of that name, as are those
   that could not be made when their day was sealed. One that cannot be made now either is named among what was skipped.
+  Beside one with maps stands `<rollup>_entries`, where each map is a list of its entries: of a map that comes from
+  Arrow DuckDB looks at all keys for one that is there twice, which takes longer than to sum its values.
 
 Each relation holds rows of one account and nothing else, whatever the SQL says: the wall is the relation.
 DuckDB (engine.py) sees registered relations only; it may open no file but

@@ -43,7 +43,7 @@ class Listing:
         self._open_files = open_files
         self._without = without or {}
         self._listed: dict[str, pafs.FileInfo] = {}
-        """Files of sealed days that were listed, by key."""
+        """Files that were listed, by key."""
 
     def keys(self, table: str, account: str, first: date, last: date) -> list[str]:
         """The files that hold a table's rows of these days: sealed ones of the account, open ones of all accounts."""
@@ -97,8 +97,7 @@ class Listing:
     def _list(self, prefix: str, first: date, last: date, suffix: str = ".parquet") -> list[str]:
         found = {info.path[len(self._root) :]: info for folder in self._folders(prefix, first, last)
                  for info in self._files(folder)}  # fmt: skip
-        if not prefix.startswith(layout.OPEN):
-            self._listed |= found
+        self._listed |= found
         days = {key: layout.day_in(key) for key in found if key.endswith(suffix)}
         return sorted(key for key, day in days.items() if day and first <= day <= last)
 

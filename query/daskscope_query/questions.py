@@ -12,6 +12,8 @@ from daskscope_query.tables import CLUSTERS, FINE_METRICS, ROLLUPS, TABLES
 
 BEFORE = "_before"
 """What a relation of earlier days ends in."""
+ENTRIES = "_entries"
+"""What a relation of a roll-up ends in where its maps are lists of key and value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from datetime import date, datetime, timedelta
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from daskscope_query import engine, files, layout
 from daskscope_query.answer import Answer, UnmadeError
-from daskscope_query.questions import BEFORE, Question
-from daskscope_query.relations import Relation, Wanted
+from daskscope_query.questions import BEFORE, ENTRIES, Question
+from daskscope_query.relations import Relation, Wanted, with_entries
 from daskscope_query.tables import ROLLUPS, SAMPLES, TABLES, Table
 
 
@@ -86,19 +87,26 @@ class Session:
     def _add(self, name: str, table: Table, first: date, last: date, clusters: Sequence[str] | None) -> None:
         keys = self._keys(table.name, first, last)
         self.read[name] = (table, keys)
-        wanted = Wanted(self._scope.account, clusters, self._scope.until)
+        wanted = Wanted(self._scope.account, clusters, self._scope.until, unpacked=True)
         relation = self._relations[name] = self._lake.relation(keys, table, wanted)
         if relation.unique:
-            self._cursor.register(name, relation.dataset)
+            self._cursor.register(name, relation.rows)
             return
-        self._cursor.register(f"{name}_files", relation.dataset)
+        once, other = relation.apart or (None, relation.rows)
+        self._cursor.register(f"{name}_files", other)
+        unique = ""
+        if once is not None:
+            self._cursor.register(f"{name}_once", once)
+            unique = f'FROM "{name}_once" UNION ALL BY NAME '
         # All rows are of one account, and maybe of one cluster.
         alike = {"account", "cluster"} if clusters is not None and len(clusters) == 1 else {"account"}
         key = ", ".join(f'"{column}"' for column in table.key if column not in alike)
         # Among equal messages the one received first counts, so that the choice is always the same.
         self._cursor.execute(f"""
-            CREATE TEMP VIEW "{name}" AS SELECT * FROM "{name}_files"
-            QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY seq DESC, received_at) = 1
+            CREATE TEMP VIEW "{name}" AS {unique}(
+                SELECT * FROM "{name}_files"
+                QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY seq DESC, received_at) = 1
+            )
         """)  # noqa: S608  names of our own tables
 
     def _add_before(self, early: Sequence[str], tables: Sequence[str]) -> None:
@@ -120,8 +128,8 @@ class Session:
         stale = self._lake.stale_days(rollup.name, account, first, last)
         keys = [key for key in keys if key not in self._scope.flaws and layout.day_in(key) not in stale]
         self.read[rollup.name] = (rollup, keys)
-        self._cursor.register("sealed_days", self._lake.relation(keys, rollup, Wanted(account)).dataset)
-        made = [rollup.schema.empty_table()]
+        wanted = Wanted(account, unpacked=True)
+        sealed, made = self._lake.relation(keys, rollup, wanted).rows, list[pa.Table]()
         for day in sorted({*unmade, *stale, *self._lake.open_days(first, last)}):
             make = self._lake.remaining if day in stale and day not in unmade else self._lake.rollup
             try:
@@ -133,10 +141,26 @@ class Session:
             else:
                 self._skipped.update(found.skipped)
                 made.append(found.rows)
-        self._cursor.register("open_days", pa.concat_tables(made))
-        self._cursor.execute(f"""
-            CREATE TEMP VIEW "{rollup.name}" AS FROM sealed_days UNION ALL BY NAME FROM open_days
-        """)
+        self._unite(rollup.name, sealed, made)
+        if maps := [field.name for field in rollup.schema if pa.types.is_map(field.type)]:
+            self._add_entries(rollup.name, maps, sealed, made)
+
+    def _unite(self, name: str, sealed: ds.Dataset | pa.Table, made: Sequence[pa.Table]) -> None:
+        if not made:
+            self._cursor.register(name, sealed)
+            return
+        self._cursor.register(f"{name}_sealed", sealed)
+        self._cursor.register(f"{name}_open", pa.concat_tables(made))
+        self._cursor.execute(f'CREATE TEMP VIEW "{name}" AS FROM "{name}_sealed" UNION ALL BY NAME FROM "{name}_open"')
+
+    def _add_entries(
+        self, name: str, maps: Sequence[str], sealed: ds.Dataset | pa.Table, made: Sequence[pa.Table]
+    ) -> None:
+        if isinstance(sealed, pa.Table):
+            self._unite(name + ENTRIES, with_entries(sealed), [with_entries(rows) for rows in made])
+            return
+        entries = ", ".join(f'map_entries("{column}") AS "{column}"' for column in maps)
+        self._cursor.execute(f'CREATE TEMP VIEW "{name}{ENTRIES}" AS SELECT * REPLACE ({entries}) FROM "{name}"')  # noqa: S608  our own
 
     def _as_of(self) -> datetime | None:
         """Every message has a row in `samples`; without a cluster the newest day that has any is enough."""

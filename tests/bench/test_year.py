@@ -20,7 +20,7 @@ from bench.year.plan import ACCOUNT, Clusters, plan
 from bench.year.size import FIRST_DAY, TINY, Size, apportion, scaled
 from daskscope_lambdas.adapters.local import DiskObjects
 from daskscope_lambdas.service.catalog_files import CatalogFiles
-from daskscope_query import footers
+from daskscope_query import footers, unpacked
 from daskscope_query.lake import Lake
 from daskscope_query.tables import ROLLUPS, TABLES
 
@@ -137,6 +137,7 @@ def test_roll_ups_sum_to_what_their_tables_do(folder: Path, asked: list[Asked], 
 def test_answers_are_the_same_with_what_is_kept_and_without(folder: Path, asked: list[Asked]) -> None:
     for each in asked:
         footers.forget()
+        unpacked.forget()
         fresh = each.ask(folder / "lake", TINY.last_day)
         kept = each.ask(folder / "lake", TINY.last_day)
         assert (kept.as_of, kept.until, kept.skipped) == (fresh.as_of, fresh.until, fresh.skipped), each.name

@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from daskscope_lambdas.ports import Clusters
 from tests.contract.beats import BEAT
 
@@ -65,6 +67,20 @@ def test_one_whose_number_was_given_out_and_whose_row_came_late_is_told(clusters
     clusters.beat("acme", "u2", replace(BEAT, phase="closed", received_at=110.0))
     # Number 3 was seen before number 2 was there: who knows 3 has not heard of 2.
     assert "u2" in changed(clusters, 105.0, 3, ("u1", "u3"))
+
+
+def test_who_is_new_is_told_though_the_clock_was_set_back(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daskscope_lambdas.adapters.local.clusters._TOGETHER", 4)
+    enrol(clusters, "u1", "u2", at=5000.0)
+    later = [f"v{n}" for n in range(10)]
+    enrol(clusters, *later[:-1], at=900.0)
+    enrol(clusters, later[-1], at=5000.0)
+    clusters.beat("acme", "v0", replace(BEAT, phase="closed", received_at=901.0))
+    enrol(clusters, "theirs", account="other", at=900.0)
+    assert changed(clusters, 4000.0, 2, ("u1", "u2")) == ["u1", "u2", *later]
+    assert changed(clusters, 6000.0, 2, ("u1", "u2")) == later
 
 
 def test_what_is_gone_is_not_told(clusters: Clusters) -> None:

@@ -78,7 +78,8 @@ def test_another_accounts_clusters_are_not_there(place: Place) -> None:
         assert told(place.get(f"/api/v1/{place.account}/{path}", theirs)) == (404, "not-found")
     assert told(place.get(f"/api/v1/somebody-else/clusters/{mine.cluster}", theirs)) == (404, "not-found")
     assert told(place.post(mine, theirs)) == (404, "not-found")
-    assert place.get("/api/v1/somebody-else/clusters", theirs).json() == {"items": [], "cursor": None}
+    nothing = {"items": [], "cursor": None, "total": 0, "as_of": None, "skipped": []}
+    assert place.get("/api/v1/somebody-else/clusters", theirs).json() == nothing
 
 
 def test_routes_that_are_not_there(place: Place) -> None:

@@ -37,7 +37,7 @@ def functions(world: Adapters, env: Told) -> Generator[None]:
 def _forget(modules: list[Any]) -> None:
     for module in modules:
         for made in vars(module).values():
-            if hasattr(made, "cache_clear"):
+            if hasattr(made, "cache_clear") and not isinstance(made, type):
                 made.cache_clear()
 
 

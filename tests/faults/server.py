@@ -118,7 +118,7 @@ def _forget() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("daskscope_lambdas.handlers."):
             for made in vars(module).values():
-                if hasattr(made, "cache_clear"):
+                if hasattr(made, "cache_clear") and not isinstance(made, type):
                     made.cache_clear()
 
 

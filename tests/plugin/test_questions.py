@@ -7,7 +7,7 @@ import pytest
 
 import daskscope
 from daskscope import client, errors
-from daskscope.connection import LARGE_PAGE
+from daskscope.connection import LARGE_PAGE, LINES_PAGE, LONG_PAGE
 from tests.plugin.api_server import Answer, ApiServer, error
 
 STACKS = [{"prefix": None, "stack": [f"f{n} (job.py:{n})"], "count": 3, "seconds": 0.25} for n in range(2_500)]
@@ -70,8 +70,17 @@ def test_each_asks_its_own_question_to_the_end(server: ApiServer, call: Any, pat
     asked_path, asked_query, _ = server.asked[0]
     assert asked_path.startswith("/api/v1/acme/clusters/")
     assert asked_path.rpartition("/")[2] == path
-    assert asked_query == {**query, "limit": str(LARGE_PAGE)}
+    size = {"members": LONG_PAGE, "deaths": LONG_PAGE, "events": LONG_PAGE, "logs": LINES_PAGE}.get(path, LARGE_PAGE)
+    assert asked_query == {**query, "limit": str(size)}
     assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: client.costs(), lambda: client.list_prefixes(), lambda: client.list_exceptions(group=True)]
+)
+def test_sums_that_move_are_asked_for_in_one_page(server: ApiServer, call: Any) -> None:
+    call()
+    assert server.asked[0][1]["limit"] == str(LARGE_PAGE)
 
 
 WEEK, MONTH = str(7 * 86400), str(30 * 86400)

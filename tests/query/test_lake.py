@@ -40,7 +40,7 @@ OF_ONE_CLUSTER = (
     "logs", "spans", "metrics", "metrics_by_prefix", "tasks", "profile", "worker_samples", "completeness",
     "computation_prefixes", "cluster_prefixes", "machines",
 )  # fmt: skip
-ELSEWHERE = ("group_names", "family_tracebacks", "code", "code_clusters", "hardware", "clusters",
+ELSEWHERE = ("group_names", "family_tracebacks", "code", "code_clusters", "computation_sums", "hardware", "clusters",
              "closest_clusters", "usage", "costs")  # fmt: skip
 """Asked with what another answered: see the tests of the services that ask them."""
 OF_A_TEAM = ("families", "team_deaths", "team_events")

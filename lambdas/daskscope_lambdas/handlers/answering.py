@@ -39,11 +39,11 @@ def row(event: Event, account: str, cluster: str) -> ClusterRow:
     return reading.catalog().find(account, cluster)
 
 
-def lake_page(event: Event, ask: Ask) -> Response[str]:
-    """A page of a list out of the lake. The first one says in its cursor what had come by then, and the others hold to
-    it: what arrives between two pages moves nothing."""
+def lake_page(event: Event, ask: Ask, most: int = parameters.MAX_LAKE_LIMIT) -> Response[str]:
+    """A page of a list out of the lake, of `most` records at most. The first one says in its cursor what had come by
+    then, and the others hold to it: what arrives between two pages moves nothing."""
     given = event.query_string_parameters
-    limit = parameters.limit(given, most=parameters.MAX_LAKE_LIMIT)
+    limit = parameters.limit(given, most=most)
     at = parameters.position(given, house.adapters().clock.now())
     found = ask(limit + 1, at.offset, at.until)  # one more than asked for, to know whether a page follows
     items = fitting(found.rows[:limit])
@@ -54,7 +54,9 @@ def lake_page(event: Event, ask: Ask) -> Response[str]:
 
 
 def answer(body: Mapping[str, Any], status: int = 200) -> Response[str]:
-    return Response(status, "application/json", json.dumps(body, default=_plain), {"Cache-Control": "no-store"})
+    return Response(
+        status, "application/json", json.dumps(body, default=_plain, allow_nan=False), {"Cache-Control": "no-store"}
+    )
 
 
 def fitting(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ def of_cluster(account: str, cluster: str) -> Response[str]:
     return answering.lake_page(
         router.current_event,
         lambda limit, offset, until: reading.computations(until).of_cluster(row, limit, offset, wanted),
+        parameters.MAX_LONG,
     )
 
 
@@ -28,6 +29,7 @@ def of_account(account: str) -> Response[str]:
     return answering.lake_page(
         router.current_event,
         lambda limit, offset, until: reading.computations(until).of_account(account, limit, offset, wanted),
+        parameters.MAX_LONG,
     )
 
 

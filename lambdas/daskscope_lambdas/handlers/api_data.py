@@ -14,7 +14,7 @@ router = APIGatewayHttpRouter()
 def groups(account: str, cluster: str) -> Response[str]:
     row = answering.row(router.current_event, account, cluster)
     return answering.lake_page(
-        router.current_event, lambda limit, offset, until: reading.computations(until).groups(row).part(limit, offset)
+        router.current_event, lambda limit, offset, until: reading.computations(until).groups(row, limit, offset)
     )
 
 
@@ -22,7 +22,9 @@ def groups(account: str, cluster: str) -> Response[str]:
 def exceptions(account: str, cluster: str) -> Response[str]:
     row, origin = answering.row(router.current_event, account, cluster), parameters.origin(_parameters())
     return answering.lake_page(
-        router.current_event, lambda limit, offset, until: reading.queries(until).exceptions(row, limit, offset, origin)
+        router.current_event,
+        lambda limit, offset, until: reading.queries(until).exceptions(row, limit, offset, origin),
+        parameters.MAX_LONG,
     )
 
 
@@ -30,7 +32,9 @@ def exceptions(account: str, cluster: str) -> Response[str]:
 def events(account: str, cluster: str) -> Response[str]:
     row, topic = answering.row(router.current_event, account, cluster), _parameters().get("topic") or None
     return answering.lake_page(
-        router.current_event, lambda limit, offset, until: reading.queries(until).events(row, limit, offset, topic)
+        router.current_event,
+        lambda limit, offset, until: reading.queries(until).events(row, limit, offset, topic),
+        parameters.MAX_LONG,
     )
 
 

@@ -24,20 +24,26 @@ def workers(account: str, cluster: str) -> Response[str]:
 @router.get(f"{_CLUSTER}/members")
 def members(account: str, cluster: str) -> Response[str]:
     row, role = answering.row(router.current_event, account, cluster), parameters.role(_given(), parameters.MEMBERS)
-    return _page(lambda limit, offset, until: reading.observed(until).members(row, limit, offset, role))
+    return _page(
+        lambda limit, offset, until: reading.observed(until).members(row, limit, offset, role), parameters.MAX_LONG
+    )
 
 
 @router.get(f"{_CLUSTER}/deaths")
 def deaths(account: str, cluster: str) -> Response[str]:
     row = answering.row(router.current_event, account, cluster)
     expected = parameters.switch(_given(), "expected")
-    return _page(lambda limit, offset, until: reading.observed(until).deaths(row, limit, offset, expected))
+    return _page(
+        lambda limit, offset, until: reading.observed(until).deaths(row, limit, offset, expected), parameters.MAX_LONG
+    )
 
 
 @router.get(f"{_CLUSTER}/logs")
 def logs(account: str, cluster: str) -> Response[str]:
     row, wanted = answering.row(router.current_event, account, cluster), parameters.lines(_given(), _now())
-    return _page(lambda limit, offset, until: reading.observed(until).logs(row, limit, offset, wanted))
+    return _page(
+        lambda limit, offset, until: reading.observed(until).logs(row, limit, offset, wanted), parameters.MAX_LINES
+    )
 
 
 @router.get(f"{_CLUSTER}/spans")
@@ -72,8 +78,8 @@ def samples(account: str, cluster: str) -> Response[str]:
     return _page(ask)
 
 
-def _page(ask: answering.Ask) -> Response[str]:
-    return answering.lake_page(router.current_event, ask)
+def _page(ask: answering.Ask, most: int = parameters.MAX_LAKE_LIMIT) -> Response[str]:
+    return answering.lake_page(router.current_event, ask, most)
 
 
 def _now() -> float:

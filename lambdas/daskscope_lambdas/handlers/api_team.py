@@ -57,7 +57,8 @@ def exceptions(account: str) -> Response[str]:
             cluster=row.uuid if row else None,
             origin=origin,
             family=family,
-        )
+        ),
+        parameters.MAX_LONG,
     )
 
 
@@ -68,7 +69,8 @@ def deaths(account: str) -> Response[str]:
     return _page(
         lambda limit, offset, until: reading.team(until).deaths(
             account, limit, offset, between=between, user=user, expected=expected
-        )
+        ),
+        parameters.MAX_LONG,
     )
 
 
@@ -79,7 +81,8 @@ def events(account: str) -> Response[str]:
     return _page(
         lambda limit, offset, until: reading.team(until).events(
             account, limit, offset, between=between, user=user, topic=topic
-        )
+        ),
+        parameters.MAX_LONG,
     )
 
 
@@ -88,7 +91,8 @@ def logs(account: str) -> Response[str]:
     _check(account)
     wanted, catalog = parameters.lines(_given(), _now()), reading.live_catalog().table(account)
     return _page(
-        lambda limit, offset, until: reading.observed(until).account_logs(account, catalog, limit, offset, wanted)
+        lambda limit, offset, until: reading.observed(until).account_logs(account, catalog, limit, offset, wanted),
+        parameters.MAX_LINES,
     )
 
 
@@ -109,7 +113,8 @@ def code(account: str) -> Response[str]:
     _check(account)
     between, user = _recently(), _named("user")
     return _page(
-        lambda limit, offset, until: reading.same_code(until).code(account, limit, offset, between=between, user=user)
+        lambda limit, offset, until: reading.same_code(until).code(account, limit, offset, between=between, user=user),
+        parameters.MAX_LONG,
     )
 
 
@@ -130,8 +135,8 @@ def _check(account: str) -> None:
     answering.check_account(router.current_event, account)
 
 
-def _page(ask: answering.Ask) -> Response[str]:
-    return answering.lake_page(router.current_event, ask)
+def _page(ask: answering.Ask, most: int = parameters.MAX_LAKE_LIMIT) -> Response[str]:
+    return answering.lake_page(router.current_event, ask, most)
 
 
 def _row(account: str) -> ClusterRow | None:

@@ -1,7 +1,7 @@
 """The JSON routes of tokens: whose one is, and those of an account. A bearer token alone opens these (see api_control).
 
-Nobody gives more than they have: what a token may, it may let another one do. So a token that only looks after tokens
-leads to no data, whoever comes by it.
+Nobody gives more than they have: what a token may, it may let another one do, and as long as it is good itself. So a
+token that only looks after tokens leads to no data, whoever comes by it, and one that ends leaves none behind.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def new(account: str) -> Response[str]:
             "out, or ask with a token that may."
         )
     world = house.adapters()
-    expires_at = None if wanted.expires_in_s is None else world.clock.now() + wanted.expires_in_s
+    expires_at = _end(wanted, keeper, world.clock.now())
     text, row = mint(world.tokens, world.clock, account, wanted.scopes, wanted.name, expires_at)
     return answering.answer({"token": text, **_record(row)}, 201)
 
@@ -107,6 +107,12 @@ def _wanted(event: dict[str, Any]) -> _Wanted:
             "$.expires_in_s",
         )
     return wanted
+
+
+def _end(wanted: _Wanted, keeper: Principal, now: float) -> float | None:
+    """When the new token expires (epoch seconds): as asked for, but no later than the one that asks."""
+    asked_for = None if wanted.expires_in_s is None else now + wanted.expires_in_s
+    return min((at for at in (asked_for, keeper.expires_at) if at is not None), default=None)
 
 
 def _record(row: TokenRow) -> dict[str, Any]:

@@ -22,6 +22,9 @@ ORIGINS = ("user", "scheduler", "dask")
 MAX_LIMIT, MAX_LAKE_LIMIT = 1000, 20_000
 """Of lists out of the registry, and out of the lake: there each page is a question of its own, and its bytes are
 bounded."""
+MAX_LONG, MAX_LINES = 1000, 5000
+"""Of lists out of the lake whose records have long texts or lists of their own, and of log lines: all that is asked for
+is in memory before a page of it is cut."""
 LONGEST_S = 1e10
 """Three hundred years: as good as for ever, and no date overflows."""
 
@@ -31,6 +34,8 @@ MAX_NAMED = 100
 """Entries of a comma list."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
+_LAST = datetime(9000, 1, 1, tzinfo=UTC)
+"""Nothing is later, and days may still be added."""
 _CURSOR = re.compile(r"([0-9]{1,9})_([0-9]{1,15})_([0-9]{1,15})")
 _BLANK_ZONE = re.compile(r"(.+[T:].+) (\d\d(?::?\d\d)?)$")
 """A time whose zone begins with a blank: a `+` that nobody escaped."""
@@ -74,7 +79,7 @@ def offset(given: Parameters) -> int:
 
 
 def moment(given: Parameters, name: str, now: float) -> datetime | None:
-    """Seconds back from `now` (epoch seconds), or a time in ISO 8601, in UTC if it names no zone."""
+    """Seconds back from `now` (epoch seconds), or a time in ISO 8601, in UTC if it names no zone; from 1970 to 9000."""
     text = given.get(name)
     if not text:
         return None
@@ -85,7 +90,9 @@ def moment(given: Parameters, name: str, now: float) -> datetime | None:
     if seconds is None:
         with suppress(ValueError, OverflowError):
             at = datetime.fromisoformat(_BLANK_ZONE.sub(r"\1+\2", text))
-            return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+            at = at if at.tzinfo else at.replace(tzinfo=UTC)
+            # Compared before it is moved to UTC, which the first and last days there are do not survive.
+            return _EPOCH if at <= _EPOCH else _LAST if at >= _LAST else at.astimezone(UTC)
     elif 0 <= seconds <= LONGEST_S:
         return datetime.fromtimestamp(max(now - seconds, 0.0), UTC)
     raise BadParameterError(

@@ -27,7 +27,9 @@ def page(account: str, given: parameters.Parameters, limit: int) -> Page:
 def _filter(given: parameters.Parameters, now: float) -> Filter:
     """An empty value filters nothing, as from a form."""
     since, until = parameters.between(given, now)
-    state = parameters.one_of(given, "status", list(_STATES))
+    state, tag = parameters.one_of(given, "status", list(_STATES)), given.get("tag") or None
+    if tag and tag.startswith("="):
+        raise BadParameterError(f"tag is {tag!r}, without a key; allowed: a key, or key=value, like team=weather.")
     return Filter(
         since=since,
         until=until,
@@ -35,6 +37,6 @@ def _filter(given: parameters.Parameters, now: float) -> Filter:
         status=_STATES.get(state or ""),
         kind=given.get("kind") or None,
         name=given.get("name") or None,
-        tag=given.get("tag") or None,
+        tag=tag,
         part=given.get("q") or None,
     )

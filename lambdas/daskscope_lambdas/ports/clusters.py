@@ -144,6 +144,7 @@ class Clusters(Protocol):
         """The account's clusters last heard of at or after `since_at`, in no promised order, none twice.
 
         It is for who knows all that was before: its highest number (0: nothing is known) and who was `running` (UUIDs).
+        Who has a higher number is new whenever it was heard of: a clock may have been set back.
         Of those that had ended by then, only who lives again is told for sure. What is enrolled or heard of meanwhile
         may be missing.
         """

@@ -25,9 +25,9 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """What the lake adds: the records of a cluster's task groups, as in the API, and its kinds of exception."""
+    """What the lake adds: the records of a cluster's task prefixes, as in the API, and its kinds of exception."""
 
-    groups: Sequence[Mapping[str, Any]] = ()
+    prefixes: Sequence[Mapping[str, Any]] = ()
     kinds: Sequence[Mapping[str, Any]] = ()
     """All of them: `type`, `text`, `count`."""
 
@@ -119,8 +119,8 @@ def time(row: ClusterRow, depth: Depth) -> Answer:
     """What took the time?"""
     actions: Mapping[str, int] = row.totals.get("action_us", {})
     prefixes: Counter[str] = Counter()
-    for group in depth.groups:
-        prefixes[group["prefix"]] += sum(group["seconds"].values())
+    for each in depth.prefixes:
+        prefixes[each["prefix"]] += sum(each["seconds"].values())
     total = sum(actions.values()) / 1e6
     figures = {"seconds": {a: us / 1e6 for a, us in actions.items()}, "prefixes": dict(prefixes.most_common(10))}
     if not total:

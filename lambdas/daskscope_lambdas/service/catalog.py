@@ -42,7 +42,7 @@ class Filter:
     kind: str | None = None
     name: str | None = None
     tag: str | None = None
-    """A key, or `key=value`."""
+    """A key, or `key=value`, whichever of its `=` parts the two."""
     part: str | None = None
     """Of the name, user, host, kind or a tag, whatever its case; or the number."""
 
@@ -119,7 +119,6 @@ class Catalog:
         of the one before: what is enrolled meanwhile moves no other. Raises ValueError for a cursor of another list.
         """
         at = _Position(sort, self._clock.now()) if cursor is None else _Position.of(cursor, sort)
-        key, _, value = (wanted.tag or "").partition("=")
         answer = ask_given(
             "clusters",
             {"catalog": self._table(account)},
@@ -134,8 +133,7 @@ class Catalog:
             status=wanted.status,
             kind=wanted.kind,
             name=wanted.name,
-            tag=key or None,
-            tag_value=value if "=" in (wanted.tag or "") else None,
+            tag=wanted.tag,
             part=wanted.part,
             after_id=at.id,
             after_text=at.key if isinstance(at.key, str) else None,

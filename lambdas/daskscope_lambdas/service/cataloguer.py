@@ -2,7 +2,8 @@
 
 Anew from all that the registry has once a day, and where there is no file that can be read or the prices are others:
 so goes what was dropped, and comes what no store tells of who had ended (see ports.Clusters.changed). What was deleted
-is left out at once. Two runs at a time make two whole files, of which the newer counts.
+is left out at once. Two runs at a time make two whole files, of which the newer counts. What a process said of itself
+may be so odd that nothing can be made of it: then that cluster stays as it was, and the log says so.
 
 The lake is a moment behind the registry. So a cluster's machines are asked for again while it reports, and for the last
 time when it has been silent for LAG_S; meanwhile its cost grows with its thread time.
@@ -11,7 +12,7 @@ time when it has been silent for LAG_S; meanwhile its cost grows with its thread
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -36,7 +37,8 @@ from daskscope_lambdas.service.found import Asker
 from daskscope_lambdas.service.live_catalog import UNDER_WAY_S, by_cluster, changed_since, hiding, leaving_out
 from daskscope_lambdas.service.price_store import PriceReader
 from daskscope_lambdas.service.prices import Prices
-from daskscope_lambdas.service.usage import UsageReader
+from daskscope_lambdas.service.repricing import is_priced_otherwise
+from daskscope_lambdas.service.usage import Usage, UsageReader
 from daskscope_lambdas.service.world import World
 from daskscope_query import layout
 from daskscope_query.exclusion import Exclusion
@@ -50,11 +52,13 @@ LAG_S = 600.0
 AGAIN_S = 300.0
 """From one look at the machines of a cluster that reports to the next."""
 ASKED_A_RUN = 2000
-"""Clusters whose machines a run asks the lake for; the others are estimates until a later one has come to them."""
+"""Clusters whose machines a run asks the lake for, those first that wait longest; the others are estimates until a
+later one has come to them. Each account has its share, one at least; what one leaves the next may take."""
 REST_S_A_CLUSTER = 0.01
 """A catalog of 20,000 is made every 200 s at most: what has changed since is looked up by whoever asks."""
 _TOGETHER = 500
 
+_NEVER = datetime.fromtimestamp(0, UTC)
 _KEPT = ("cluster", "thread_us", *COSTS)
 
 
@@ -67,23 +71,31 @@ class Cataloguer:
         self._usage = UsageReader(Asker(world.lake_root, world.seals, world.deletions))
         self._prices = PriceReader(world.objects, world.clock)
         self._left = 0
+        """Clusters of whose machines the account at hand may still ask."""
+        self._trouble: Exception | None = None
 
     def run(self) -> int:
-        """How many catalogs were made. What fails with one account keeps no other from its turn; the first StoreError
-        is raised at the end.
+        """How many catalogs were made. What fails with one account keeps no other from its turn; the first failure is
+        raised at the end.
         """
-        made, self._left = 0, ASKED_A_RUN
-        trouble: StoreError | None = None
-        for account in sorted(self._accounts()):
+        made, unasked = 0, ASKED_A_RUN
+        self._trouble = None
+        accounts = sorted(self._accounts())
+        for n_before, account in enumerate(accounts):
+            share = self._left = max(unasked // (len(accounts) - n_before), 1)
             try:
                 made += self._make(account)
             except MovedError as error:
                 logger.info("The catalog of account %s waits for the next run: %s", account, error)
             except StoreError as error:
                 logger.warning("The catalog of account %s waits for the next run, a store failed: %s", account, error)
-                trouble = trouble or error
-        if trouble:
-            raise trouble
+                self._trouble = self._trouble or error
+            except Exception as error:
+                logger.exception("The catalog of account %s waits for the next run.", account)
+                self._trouble = self._trouble or error
+            unasked -= share - self._left
+        if self._trouble:
+            raise self._trouble
         return made
 
     def _accounts(self) -> set[str]:
@@ -96,18 +108,14 @@ class Cataloguer:
         now, prices = self._world.clock.now(), self._prices.of(account)
         without = excluding(self._world.deletions.pending(account)).get(account, Exclusion())
         known = self._newest(account, now)
-        if (
-            known is None
-            or layout.day_of(known.as_of) != layout.day_of(now)
-            or _is_priced_otherwise(known.rows, prices)
-        ):
+        if known is None or layout.day_of(known.as_of) != layout.day_of(now) or is_priced_otherwise(known.rows, prices):
             after = self._table(account, self._world.clusters.changed(account, 0.0), self._whole(account), now, prices)
             return self._keep(account, hiding(after, without), now)
         hidden = hiding(known.rows, without).num_rows < known.rows.num_rows
         if not hidden and known.counts and now - known.as_of < REST_S_A_CLUSTER * known.rows.num_rows:
             rows = []
         else:
-            rows = list(self._news(account, known, now))
+            rows = _longest_waiting_first(self._news(account, known, now), known)
         if rows or hidden or not known.counts:
             before = self._whole(account)
             made = self._table(account, rows, before, now, prices)
@@ -148,7 +156,9 @@ class Cataloguer:
         behind = (pc.field("usage_at") - pc.field("last_received_at")) < _duration(LAG_S)
         looked_at = pa.scalar(datetime.fromtimestamp(now - AGAIN_S, UTC), MOMENT)
         due = known.rows.filter(pc.field("usage_at").is_null() | (behind & (pc.field("usage_at") <= looked_at)))
-        uuids: list[str] = [uuid for uuid in reversed(due.column("cluster").to_pylist()) if uuid not in told]
+        asked_at = _asked_at(due)
+        newest_first = list(asked_at)[::-1]
+        uuids = [uuid for uuid in sorted(newest_first, key=asked_at.__getitem__) if uuid not in told]
         yield from self._world.clusters.get_many(account, uuids[: self._left])
 
     def _table(
@@ -163,22 +173,62 @@ class Cataloguer:
         due = [row for row in rows if _is_due(row, known.get(row.uuid), now)][: self._left]
         self._left -= len(due)
         asked = {row.uuid for row in due}
-        found = self._usage.of(account, due) if due else {}
-        made: list[dict[str, Any]] = []
-        for row in rows:
+        found = self._used(account, due)
+        if found is None:
+            asked, found = set[str](), dict[str, Usage]()
+
+        def made(row: ClusterRow) -> dict[str, Any]:
             values, old = registry_columns(row), known.get(row.uuid)
             values["row"] = row_as_json(row)
             if row.uuid in asked:
                 usage = found.get(row.uuid)
-                values |= cost_columns(priced(row, usage, prices), usage, now, prices.digest)
-            elif old and old["prices"] == prices.digest and old["dollars"] is not None:
-                values |= {name: old[name] for name in COSTS} | scaled(old, values["thread_us"])
-            else:
-                usage = usage_of(old["machines"], old["failed_us"]) if old else None
-                at = old["usage_at"].timestamp() if old and old["usage_at"] else None
-                values |= cost_columns(priced(row, usage, prices), usage, at, prices.digest)
-            made.append(values)
-        return pa.Table.from_pylist(made, CATALOG.schema)
+                return values | cost_columns(priced(row, usage, prices), usage, now, prices.digest)
+            if old and old["prices"] == prices.digest and old["dollars"] is not None:
+                return values | {name: old[name] for name in COSTS} | scaled(old, values["thread_us"])
+            usage = usage_of(old["machines"], old["failed_us"]) if old else None
+            at = old["usage_at"].timestamp() if old and old["usage_at"] else None
+            return values | cost_columns(priced(row, usage, prices), usage, at, prices.digest)
+
+        try:
+            return _as_table([made(row) for row in rows])
+        except Exception:  # noqa: BLE001 - told of the cluster that it is about
+            return pa.concat_tables([CATALOG.schema.empty_table(), *self._one_by_one(rows, made)])
+
+    def _used(self, account: str, rows: Sequence[ClusterRow]) -> dict[str, Usage] | None:
+        """None if the lake cannot tell: what these cost is an estimate then, and in every list."""
+        try:
+            return self._usage.of(account, rows) if rows else {}
+        except (MovedError, StoreError):
+            raise
+        except Exception as error:
+            logger.exception("The lake does not tell what clusters of account %s had of machines.", account)
+            self._trouble = self._trouble or error
+            return None
+
+    def _one_by_one(
+        self, rows: Sequence[ClusterRow], made: Callable[[ClusterRow], dict[str, Any]]
+    ) -> Iterator[pa.Table]:
+        """Those of which a row can be made."""
+        for row in rows:
+            try:
+                yield _as_table([made(row)])
+            except Exception:
+                logger.exception("Cluster %d of account %s stays in its catalog as it was.", row.id, row.account)
+
+
+def _as_table(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, CATALOG.schema)
+
+
+def _asked_at(rows: pa.Table) -> dict[str, datetime]:
+    """By cluster, when the lake was asked for its machines."""
+    asked: list[datetime | None] = rows.column("usage_at").to_pylist()
+    return {uuid: at or _NEVER for uuid, at in zip(rows.column("cluster").to_pylist(), asked, strict=True)}
+
+
+def _longest_waiting_first(rows: Iterable[ClusterRow], known: CatalogFile) -> list[ClusterRow]:
+    asked_at = _asked_at(known.rows)
+    return sorted(rows, key=lambda row: asked_at.get(row.uuid, _NEVER))
 
 
 def _is_due(row: ClusterRow, old: Mapping[str, Any] | None, now: float) -> bool:
@@ -189,10 +239,6 @@ def _is_due(row: ClusterRow, old: Mapping[str, Any] | None, now: float) -> bool:
     if at >= row.last_received_at + LAG_S:
         return False
     return now - at >= AGAIN_S or (row.phase == "closed" and at < row.last_received_at)
-
-
-def _is_priced_otherwise(listed: pa.Table, prices: Prices) -> bool:
-    return listed.filter(pc.field("prices") != prices.digest).num_rows > 0
 
 
 def _duration(seconds: float) -> pa.Scalar[Any]:

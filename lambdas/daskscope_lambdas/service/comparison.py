@@ -36,7 +36,7 @@ UNITS = {
     "input_bytes": "bytes",
     "spilled_bytes": "bytes",
 }
-"""The measures in their order, and what each is in."""
+"""The measures in their order, and what each is in; dollars are units of the sides' currency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ class Side:
     """Texts in the order in which they are read; None where none is kept."""
     frames: Mapping[str, float] | None
     """Seconds that workers were seen in each frame itself, not in what it called; None without a profile."""
+    currency: str = "USD"
     missing: Sequence[str] = field(default=())
     """Sentences on what is not known of it."""
 
@@ -92,8 +93,10 @@ def compare(kind: str, sides: Sequence[Side]) -> Record:
 
 def _measures(sides: Sequence[Side]) -> list[Record]:
     """Those that any side has."""
+    # Sides differ where somebody has just set prices in another currency.
+    money = "/".join(dict.fromkeys(side.currency for side in sides))
     found = [
-        {"name": name, "unit": unit, "values": [side.measures.get(name) for side in sides]}
+        {"name": name, "unit": money if unit == "USD" else unit, "values": [side.measures.get(name) for side in sides]}
         for name, unit in UNITS.items()
     ]
     return [measure for measure in found if any(value is not None for value in measure["values"])]
@@ -176,15 +179,9 @@ def _profile(sides: Sequence[Side]) -> tuple[list[Record], list[str]]:
     return found, []
 
 
-def work_of(groups: Iterable[Mapping[str, Any]]) -> dict[str, Work]:
-    """By prefix, of task groups as the API tells them."""
-    seconds, tasks, sizes = Counter[str](), Counter[str](), Counter[str]()
-    for group in groups:
-        prefix = group["prefix"]
-        seconds[prefix] += sum(group["seconds"].values())
-        tasks[prefix] += group["n_tasks"]
-        sizes[prefix] += group["bytes"]
-    return {prefix: Work(seconds[prefix], tasks[prefix], sizes[prefix]) for prefix in seconds}
+def work_of(prefixes: Iterable[Mapping[str, Any]]) -> dict[str, Work]:
+    """By prefix, of task prefixes as the API tells them."""
+    return {each["prefix"]: Work(sum(each["seconds"].values()), each["n_tasks"], each["bytes"]) for each in prefixes}
 
 
 def frames_of(stacks: Iterable[Mapping[str, Any]]) -> dict[str, float] | None:

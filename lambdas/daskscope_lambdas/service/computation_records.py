@@ -8,14 +8,15 @@ from typing import Any
 
 from daskscope_lambdas.service.cost import HOUR_US
 from daskscope_lambdas.service.found import Record, numbered, scheduler_id, seconds
-from daskscope_lambdas.service.words import dollars, duration
+from daskscope_lambdas.service.words import duration, money
 
 
 def id_of(found: Record) -> str:
     return f"{found['boot']}-{found['no']}"
 
 
-def computation(found: Record, groups: Sequence[Record], *, whole: bool) -> Record:
+def computation(found: Record, sums: Record, groups: Sequence[Record] | None) -> Record:
+    """`sums`: `states`, `seconds` and `bytes` of its groups, which stand in it unless they are None."""
     frames = {tuple(frame.values()): frame for call in found["code"] for frame in call}
     record = {
         "id": id_of(found),
@@ -32,23 +33,42 @@ def computation(found: Record, groups: Sequence[Record], *, whole: bool) -> Reco
         "code": list(frames.values()),
         "n_tasks": found["n_tasks"],
         "n_tasks_erred": found["n_tasks_erred"],
+        **sums,
+        "cost": _cost(found),
+    }
+    return record if groups is None else {**record, "groups": groups}
+
+
+def sums_of(groups: Sequence[Record]) -> Record:
+    """Of a computation's groups, as its record has them."""
+    return {
         "states": _sum(each["states"] for each in groups),
         "seconds": _sum(each["seconds"] for each in groups),
         "bytes": sum(each["bytes"] for each in groups),
-        "cost": _cost(found),
     }
-    return {**record, "groups": groups} if whole else record
+
+
+def sums_in(found: Record) -> Record:
+    """The same, summed by the query."""
+    return {"states": found["states"], "seconds": seconds(found["action_us"]), "bytes": found["nbytes"]}
 
 
 def _cost(found: Record) -> Record:
-    known = found["dollars"] is not None
+    known, currency = found["dollars"] is not None, found["currency"] or "USD"
     basis = "unknown: nobody knows yet what its cluster cost"
     if known:
-        per_hour = dollars(found["dollars_per_us"] * HOUR_US)
+        per_hour = money(found["dollars_per_us"] * HOUR_US, currency)
         spent = duration(found["work_us"] / 1e6)
         basis = f"{found['quality']}: {spent} of workers at {per_hour} a thread-hour of cluster {found['cluster_id']}"
     quality = found["quality"] if known else "unknown"
-    return {"dollars": found["dollars"], "idle": None, "failed": None, "quality": quality, "basis": basis}
+    return {
+        "dollars": found["dollars"],
+        "idle": None,
+        "failed": None,
+        "currency": currency,
+        "quality": quality,
+        "basis": basis,
+    }
 
 
 def group(found: Record) -> Record:
@@ -67,6 +87,16 @@ def group(found: Record) -> Record:
         "dependencies": found["dependencies"],
         "types": found["types"],
         "span": found["span"],
+    }
+
+
+def prefix(found: Record) -> Record:
+    return {
+        "prefix": found["prefix"],
+        "n_clusters": found["n_clusters"],
+        "n_tasks": found["n_tasks"],
+        "bytes": found["nbytes"],
+        "seconds": seconds(found["action_us"]),
     }
 
 

@@ -19,7 +19,15 @@ from daskscope.errors import NotFound
 from daskscope_lambdas.ports import Clock, ClusterRow
 from daskscope_lambdas.service.catalog_rows import registry_columns
 from daskscope_lambdas.service.code import CodeKeeper
-from daskscope_lambdas.service.computation_records import computation, group, id_of, seconds_of
+from daskscope_lambdas.service.computation_records import (
+    computation,
+    group,
+    id_of,
+    prefix,
+    seconds_of,
+    sums_in,
+    sums_of,
+)
 from daskscope_lambdas.service.found import (
     Asker,
     Days,
@@ -68,15 +76,23 @@ class Computations:
         """`catalog`: an account's clusters as rows of the lake's table of that name."""
         self._asker, self._clock, self._codes, self._catalog = asker, clock, codes, catalog
 
-    def groups(self, row: ClusterRow) -> Found:
-        """All task groups of a cluster in the order in which they came, also those of no computation (scatter)."""
-        answer = self._asker.ask_of(row, "groups")
+    def groups(self, row: ClusterRow, limit: int, offset: int) -> Found:
+        """Task groups of a cluster in the order in which they came, also those of no computation (scatter)."""
+        answer = self._asker.ask_of(row, "groups", limit=limit, offset=offset)
         return found_in([group(found) for found in answer.records()], answer)
 
-    def of_cluster(self, row: ClusterRow, limit: int, offset: int, wanted: Wanted = _ALL) -> Found:
-        """A cluster's computations with their groups and the text of their code, null where it is not kept any more."""
+    def prefixes(self, row: ClusterRow, id: str | None = None) -> Found:
+        """All task prefixes of a cluster, or of one computation, with the sums of their groups."""
+        answer = self._asker.ask_of(row, "cluster_prefixes", computation=id)
+        return found_in([prefix(found) for found in answer.records()], answer)
+
+    def of_cluster(
+        self, row: ClusterRow, limit: int, offset: int, wanted: Wanted = _ALL, *, whole: bool = True
+    ) -> Found:
+        """A cluster's computations with the text of their code, null where it is not kept any more, and with their
+        groups if `whole`."""
         asked = {**asdict(wanted), "cluster": row.uuid, "limit": limit, "offset": offset}
-        return self._found(row, asked, whole=True)
+        return self._found(row, asked, whole=whole)
 
     def of_account(self, account: str, limit: int, offset: int, wanted: Wanted) -> Found:
         """As of one cluster, but without groups."""
@@ -90,16 +106,16 @@ class Computations:
             return self._quick_page(account, catalog, days, asked)
         return self._page(account, catalog, days, asked, whole=False)
 
-    def alone(self, row: ClusterRow, id: str) -> Found:
-        """A computation of a cluster as in its list. Raises NotFound."""
-        found = self._found(row, {"cluster": row.uuid, "ids": [id], "limit": 1, "offset": 0}, whole=True)
+    def alone(self, row: ClusterRow, id: str, *, whole: bool) -> Found:
+        """A computation of a cluster as in its list, with its groups if `whole`. Raises NotFound."""
+        found = self._found(row, {"cluster": row.uuid, "ids": [id], "limit": 1, "offset": 0}, whole=whole)
         if not found.rows:
             raise NotFound(f"No computation {id} in cluster {row.id}. `daskscope computations {row.id}` lists them.")
         return found
 
     def one(self, row: ClusterRow, id: str) -> Found:
-        """As `alone`, with `same_code`."""
-        found = self.alone(row, id)
+        """A computation of a cluster with its groups and `same_code`. Raises NotFound."""
+        found = self.alone(row, id, whole=True)
         (record,) = found.rows
         record["same_code"] = self._same_code(row.account, record)
         return found
@@ -171,11 +187,18 @@ class Computations:
         rows = page.records()
         ids = [id_of(found) for found in rows]
         clusters = sorted({found["cluster"] for found in rows})
-        inner = self._asker.at(page.until).ask("groups", account, days, clusters=clusters, computations=ids)
-        groups: dict[str, list[Record]] = defaultdict(list)
-        for found in inner.records():
-            groups[f"{found['boot']}-{found['computation']}"].append(group(found))
-        records = [computation(found, groups[id_of(found)], whole=whole) for found in rows]
+        steady = self._asker.at(page.until)
+        if whole:
+            inner = steady.ask("groups", account, days, clusters=clusters, computations=ids)
+            groups: dict[str, list[Record]] = defaultdict(list)
+            for found in inner.records():
+                groups[f"{found['boot']}-{found['computation']}"].append(group(found))
+            told = [groups[each] for each in ids]
+            records = [computation(found, sums_of(mine), mine) for found, mine in zip(rows, told, strict=True)]
+        else:
+            inner = steady.ask("computation_sums", account, days, clusters=clusters, ids=ids)
+            sums = {found["id"]: sums_in(found) for found in inner.records()}
+            records = [computation(found, sums.get(id_of(found), sums_of([])), None) for found in rows]
         self._add_code(account, records)
         return found_in(records, page, inner)
 

@@ -22,6 +22,9 @@ HOUR_US = 3.6e9
 GIB = 1 << 30
 IN_PODS = ("kube", "helm", "gateway")
 """Kinds of cluster, by a part of their names, whose processes share machines with others' as a rule."""
+UNTOLD = 0.05
+"""Of the thread time offered: where the lake tells of more than that nothing, its workers are machines of an unknown
+kind. Up to that, clocks may tell time differently."""
 NAMED_KINDS = 2
 """Kinds of machine that a sentence names; it says how many more there are."""
 
@@ -118,16 +121,17 @@ def machine_rows(cost: Cost) -> list[dict[str, Any]]:
 
 
 def _machines(usage: Usage, row: ClusterRow, table: PriceTable, threads_us: int) -> list[Priced]:
-    """All that a cluster had, priced; threads of which the lake knows nothing yet are machines of an unknown kind."""
+    """All that a cluster had, priced; threads of which the lake knows nothing are machines of an unknown kind."""
     kind = str(row.identity.get("kind") or "").lower()
     in_pods = any(name in kind for name in IN_PODS)
     told = [_one(machine, table, in_pods) for machine in usage.machines]
-    if not threads_us or any(machine.thread_us for machine in usage.machines):
+    untold_us = threads_us - sum(machine.thread_us for machine in usage.machines)
+    if untold_us <= UNTOLD * threads_us:
         return told
     n_threads, limit_bytes = row.totals.get("n_threads", 0), row.totals.get("memory_limit_bytes", 0)
     gib_per_thread = limit_bytes / GIB / n_threads if n_threads > 0 and limit_bytes > 0 else GIB_PER_CORE
-    gib_hours = threads_us / HOUR_US * gib_per_thread
-    untold = Machine(n_machines=0, machine_us=0, thread_us=threads_us, gib_hours=gib_hours)
+    gib_hours = untold_us / HOUR_US * gib_per_thread
+    untold = Machine(n_machines=0, machine_us=0, thread_us=untold_us, gib_hours=gib_hours)
     return [*told, _by_threads(untold, table)]
 
 

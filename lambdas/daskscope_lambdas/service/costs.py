@@ -17,6 +17,7 @@ from daskscope_lambdas.service.cost import Cost, Quality, priced
 from daskscope_lambdas.service.found import Asker, Found, Record, days_since, found_in
 from daskscope_lambdas.service.price_store import PriceReader
 from daskscope_lambdas.service.prices import Prices
+from daskscope_lambdas.service.repricing import is_priced_otherwise, repriced
 from daskscope_lambdas.service.usage import UsageReader
 from daskscope_lambdas.service.words import share
 
@@ -37,7 +38,7 @@ _EPOCH = date(1970, 1, 1)
 
 class Costs:
     """`catalog`: an account's clusters as rows of the lake's table of that name, with the columns that are named
-    besides those of lists."""
+    besides those of lists. Those that were priced by other prices than the ones in force are priced anew."""
 
     def __init__(
         self, asker: Asker, prices: PriceReader, clock: Clock, catalog: Callable[[str, Sequence[str]], pa.Table]
@@ -70,26 +71,31 @@ class Costs:
         last = min(until.astimezone(UTC).date(), today) if until else today
         prices = self._prices.of(account)
         table = prices.at(self._clock.now())
+        rows = self._catalog(account, ("machines",))
+        if is_priced_otherwise(rows, prices):
+            rows = repriced(self._catalog(account, ("machines", "row")), prices)
         page = self._asker.ask(
             "costs",
             account,
             (first, last),
-            given={"catalog": self._catalog(account, ("machines",))},
+            given={"catalog": rows},
             by=list(by),
             tag=tag,
             user=user,
             thread_hour=table.thread_hour,
+            first_day=first,
+            last_day=last,
             limit=limit,
             offset=offset,
         )
-        rows = page.records()
+        sums = page.records()
         keys = [column for name in by for column in KEYS[name]]
-        found = found_in([_record(row, keys, table.name) for row in rows], page)
+        found = found_in([_record(row, keys, table.name) for row in sums], page)
         if offset:
             return found
-        sums = {name: rows[0][f"all_{name}"] if rows else None for name in _SUMS}
+        every = {name: sums[0][f"all_{name}"] if sums else None for name in _SUMS}
         days = [None if first == _EPOCH else first.isoformat(), last.isoformat()]
-        return replace(found, more={"sums": sums, "days": days, "currency": table.currency, "prices": prices.sources})
+        return replace(found, more={"sums": every, "days": days, "currency": table.currency, "prices": prices.sources})
 
     def in_force(self, account: str) -> Record:
         """The prices of an account, and where they come from."""

@@ -17,7 +17,7 @@ class Everything:
     """What the page of a cluster shows. `skipped` and `as_of` over all of it, `as_of` the oldest of them."""
 
     computations: list[dict[str, Any]]
-    groups: list[dict[str, Any]]
+    prefixes: list[dict[str, Any]]
     exceptions: list[dict[str, Any]]
     kinds: list[dict[str, Any]]
     events: list[dict[str, Any]]
@@ -32,14 +32,14 @@ class DepthReader:
         self._queries, self._computations = queries, computations
 
     def for_answers(self, row: ClusterRow) -> Depth:
-        return Depth(self._computations.groups(row).rows, self._queries.exception_kinds(row).rows)
+        return Depth(self._computations.prefixes(row).rows, self._queries.exception_kinds(row).rows)
 
     def everything(self, row: ClusterRow, computations: tuple[int, int], limit: int) -> Everything:
         """For the page: `computations` is their limit and offset, `limit` that of exceptions and of events."""
         ask = self._queries
         parts = {
             "computations": self._computations.of_cluster(row, *computations),
-            "groups": self._computations.groups(row),
+            "prefixes": self._computations.prefixes(row),
             "exceptions": ask.exceptions(row, limit, 0),
             "kinds": ask.exception_kinds(row),
             "events": ask.events(row, limit, 0),

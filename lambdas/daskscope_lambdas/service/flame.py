@@ -14,9 +14,11 @@ MAX_NODES = 1500
 """Of a tree: the heaviest. What was spent in others stands in a node of their caller that is named `REST`."""
 LEAST_SHARE = 0.001
 """Of a whole tree: a lighter node is not told on its own."""
+MAX_DEPTH = 200
+"""Of a tree's calls: what goes deeper is rest. Workers send 64; JSON is read and written by recursion."""
 REST = "(rest)"
 
-_FRAME = re.compile(r"(.*?) \((.*):([0-9]+)\)", re.DOTALL)
+_FRAME = re.compile(r"(.*?) \((.*):([0-9]{1,9})\)", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -50,7 +52,7 @@ def _add(root: _Node, frames: Sequence[str], count: int, us: int) -> None:
     node = root
     node.count += count
     node.us += us
-    for frame in frames:
+    for frame in [*frames[:MAX_DEPTH], REST] if len(frames) > MAX_DEPTH else frames:
         node = node.callees.setdefault(frame, _Node(frame))
         node.count += count
         node.us += us

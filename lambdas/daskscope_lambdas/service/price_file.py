@@ -6,6 +6,7 @@ Whatever is odd in a file is an error that names the place: a price that is misr
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -13,11 +14,14 @@ from functools import cache
 from importlib import resources
 
 from daskscope_lambdas.service.prices import Prices, PriceTable, Region
-from daskscope_lambdas.service.strict_yaml import Place, parsed
+from daskscope_lambdas.service.strict_yaml import Names, Place, parsed
 
 _OWN = ("currency", "core_hour", "gib_hour", "spot_factor", "instance_types", "regions")
 _TABLE = ("from", "source", "home", "core_hour", "gib_hour", "spot_factor", "regions")
-_REGION = ("families", "instance_types")
+_FAMILIES = Names(re.compile(r"[a-z][a-z0-9-]{1,20}"), "a family as EC2 names it, like m6i")
+_TYPES = Names(re.compile(r"[a-z][a-z0-9-]{1,20}\.[a-z0-9-]{1,20}"), "an instance type as EC2 names it, like m6i.large")
+_REGIONS = Names(re.compile(r"[a-z]{2,8}(-[a-z]{2,12}){1,3}-[0-9]{1,2}"), "a region as EC2 names it, like eu-central-1")
+"""As the plugin's agent takes them (daskscope/agent/hardware.py): by another name nothing would ever be priced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +30,9 @@ class Override:
 
     whose: str
     """`account acme`, `this installation`."""
+    file: str
     text: bytes
-    currency: str = "USD"
+    currency: str | None = None
     core_hour: float | None = None
     gib_hour: float | None = None
     spot_factor: float | None = None
@@ -62,23 +67,22 @@ def read_override(text: bytes, whose: str, name: str) -> Override:
     found = top.mapping(parsed(text, name), _OWN)
     if not found:
         raise top.error(found, f"at least one of {', '.join(_OWN)}")
-    currency = found.get("currency", "USD")
-    if not isinstance(currency, str) or not (len(currency) == 3 and currency.isascii() and currency.isupper()):
+    currency = found.get("currency")
+    if "currency" in found and not (isinstance(currency, str) and re.fullmatch("[A-Z]{3}", currency)):
         raise top.at("currency").error(currency, "three capitals, like USD or EUR")
-    if currency != "USD" and "core_hour" not in found:
-        raise top.at("core_hour").error(None, f"a price in {currency}: the packaged ones are in USD and do not count")
 
     def price(key: str) -> float | None:
         return top.at(key).price(found[key]) if key in found else None
 
     return Override(
         whose=whose,
+        file=name,
         text=text,
         currency=currency,
         core_hour=price("core_hour"),
         gib_hour=price("gib_hour"),
         spot_factor=top.at("spot_factor").factor(found["spot_factor"]) if "spot_factor" in found else None,
-        instance_types=top.at("instance_types").prices(found.get("instance_types", {})),
+        instance_types=top.at("instance_types").prices(found.get("instance_types", {}), _TYPES),
         regions=_regions(top.at("regions"), found.get("regions", {})),
     )
 
@@ -86,10 +90,14 @@ def read_override(text: bytes, whose: str, name: str) -> Override:
 def merged(base: Prices, override: Override) -> Prices:
     """`base` with what `override` says in its place: in every table, whatever its day.
 
-    A core-hour that is said without a GiB-hour has its memory in it. In another currency than US dollars nothing of
-    `base` counts but its spot factor.
+    A core-hour that is said without a GiB-hour has its memory in it. A currency that is not said is that of `base`; in
+    another one nothing of `base` counts but its spot factor. Raises SettingsError where that leaves no price of a core.
     """
-    foreign = override.currency != base.tables[0].currency
+    theirs = base.tables[0].currency
+    foreign = override.currency not in (None, theirs)
+    if foreign and override.core_hour is None:
+        wanted = f"a price in {override.currency}: those that it stands over are in {theirs} and do not count"
+        raise Place(override.file, "core_hour").error(None, wanted)
     tables = base.tables[:1] if foreign else base.tables
     said = {"core_hour": override.core_hour, "gib_hour": override.gib_hour, "spot_factor": override.spot_factor}
     known = {name: value for name, value in said.items() if value is not None}
@@ -115,7 +123,7 @@ def _changed(table: PriceTable, override: Override, known: Mapping[str, float], 
     return replace(
         table,
         **known,
-        currency=override.currency,
+        currency=override.currency or table.currency,
         name=own if foreign else mixed,
         own_name=own if not table.own_name else f"{own} and {table.own_name.removeprefix('prices of ')}",
         regions=regions,
@@ -128,7 +136,7 @@ def _said(override: Override) -> list[str]:
     """What an override prices, as a person would read it."""
     named = [f"{name} {value:g}" for name in ("core_hour", "gib_hour", "spot_factor")
              if (value := getattr(override, name)) is not None]  # fmt: skip
-    if override.currency != "USD":
+    if override.currency is not None:
         named.insert(0, f"in {override.currency}")
     if override.instance_types:
         named.append(f"{len(override.instance_types)} instance types")
@@ -182,10 +190,13 @@ def _table(where: Place, given: object) -> _Dated:
 
 def _regions(where: Place, given: object) -> dict[str, Region]:
     def region(place: Place, value: object) -> Region:
-        found = place.mapping(value, _REGION)
-        return Region(*(place.at(name).prices(found.get(name, {})) for name in _REGION))
+        found = place.mapping(value, ("families", "instance_types"))
+        return Region(
+            place.at("families").prices(found.get("families", {}), _FAMILIES),
+            place.at("instance_types").prices(found.get("instance_types", {}), _TYPES),
+        )
 
-    return where.each(given, region)
+    return where.each(given, _REGIONS, region)
 
 
 def _digest(text: bytes) -> str:

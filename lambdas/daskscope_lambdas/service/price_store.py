@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from daskscope.errors import SettingsError
 from daskscope_lambdas.ports import Clock, Missing, ObjectStore, Taken
-from daskscope_lambdas.service.price_file import Override, merged, packaged, read_override
+from daskscope_lambdas.service.price_file import merged, packaged, read_override
 from daskscope_lambdas.service.prices import Prices
 from daskscope_query import layout
 
@@ -59,7 +59,8 @@ class PriceKeeper:
 
     def set(self, account: str | None, text: bytes, name: str) -> None:
         """In place of what was set before. Raises SettingsError for a file that is no file of prices."""
-        read_override(text, whose(account), name)
+        override = read_override(text, whose(account), name)
+        merged(packaged() if account is None else in_force(self._objects, None), override)
         before = list(self._objects.list(layout.prices_prefix(account)))
         # Two in one moment, or a clock that was set back: the later one must still be the newest.
         latest = max((layout.prices_as_of(key) for key in before), default=0.0)
@@ -85,18 +86,19 @@ def in_force(objects: ObjectStore, account: str | None) -> Prices:
     """Those of the account, None: of whatever account says nothing itself."""
     prices = packaged()
     for owner in (None,) if account is None else (None, account):
-        if (override := _newest(objects, owner)) is not None:
-            prices = merged(prices, override)
+        prices = _over(prices, objects, owner)
     return prices
 
 
-def _newest(objects: ObjectStore, account: str | None) -> Override | None:
+def _over(base: Prices, objects: ObjectStore, account: str | None) -> Prices:
+    """`base` with what was set last in its place."""
     for key in sorted(objects.list(layout.prices_prefix(account)), reverse=True):
         # Gone between the two: somebody set others, or none.
         with suppress(Missing):
+            text = objects.get(key)
             try:
-                return read_override(objects.get(key), whose(account), key)
+                return merged(base, read_override(text, whose(account), key))
             except SettingsError as error:
                 logger.warning("Prices of %s are left out: %s", whose(account), error)
-                return None
-    return None
+                return base
+    return base

@@ -5,6 +5,7 @@ No YAML here (price_file.py reads it): whoever only words a cost needs none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -20,6 +21,9 @@ LARGES = {
     "xlarge": 2.0,
 }
 """Sizes of an instance family in units of its `large`; `<n>xlarge` has 2n. So its price, in the families listed."""
+
+_XLARGES = re.compile(r"([1-9][0-9]{0,2})xlarge")
+"""A type is what a process says it is: a longer number is no size of AWS's, and may be none that a float holds."""
 
 _LATEST_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
@@ -47,8 +51,8 @@ class Region:
             return self.instance_types[instance_type]
         family, _, size = instance_type.partition(".")
         larges = LARGES.get(size)
-        if larges is None and size.endswith("xlarge") and size.removesuffix("xlarge").isdecimal():
-            larges = 2.0 * int(size.removesuffix("xlarge"))
+        if larges is None and (found := _XLARGES.fullmatch(size)):
+            larges = 2.0 * int(found[1])
         per_large = self.families.get(family)
         return None if larges is None or per_large is None else per_large * larges
 

@@ -102,6 +102,7 @@ def _hardware(found: Record) -> Record:
         "thread_seconds": found["thread_s"],
         "seconds": found["us"] / 1e6,
         "dollars": found["dollars"],
+        "currency": found["currency"],
     }
 
 

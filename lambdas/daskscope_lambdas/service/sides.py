@@ -59,8 +59,8 @@ class Sides:
 
     def _cluster(self, row: ClusterRow) -> _Reading:
         record, cost = records.cluster(row, self._clock.now()), self._costs.of(row)
-        groups = self._computations.groups(row)
-        first = self._computations.of_cluster(row, MAX_COMPUTATIONS, 0, Chosen(sort="start"))
+        prefixes = self._computations.prefixes(row)
+        first = self._computations.of_cluster(row, MAX_COMPUTATIONS, 0, Chosen(sort="start"), whole=False)
         stacks = self._profiles.of_cluster(row, profiles.Wanted()).stacks(MAX_STACKS, 0)
         metrics = self._asker.ask_of(row, "metrics_by_prefix", given=UNLISTED, limit=_NO_LIMIT, offset=0)
         told, machines = self._environments(row), self._asker.ask_of(row, "machines")
@@ -76,41 +76,44 @@ class Sides:
                 "idle_dollars": cost.idle_dollars,
                 "failed_dollars": cost.failed_dollars,
                 "task_seconds": sum(record["seconds"].values()),
-                "bytes": sum(group["bytes"] for group in groups.rows),
+                "bytes": sum(each["bytes"] for each in prefixes.rows),
                 **_moved(metrics.records()),
             },
             seconds=record["seconds"],
-            work=work_of(groups.rows),
+            work=work_of(prefixes.rows),
             facts={**_identity(record), **_machines(machines.records())},
+            currency=cost.currency,
             code=code,
             frames=frames_of(stacks.rows),
             missing=missing,
         )
         others = [found_in([], answer) for answer in (metrics, told, machines)]
-        return _Reading(side=side, packages=packages, answers=[groups, first, stacks, *others])
+        return _Reading(side=side, packages=packages, answers=[prefixes, first, stacks, *others])
 
     def _computation(self, row: ClusterRow, computation: str) -> _Reading:
-        found = self._computations.alone(row, computation)
+        found = self._computations.alone(row, computation, whole=False)
+        prefixes = self._computations.prefixes(row, computation)
         (record,) = found.rows
         cluster = records.cluster(row, self._clock.now())
         stacks = self._profiles.of_cluster(row, profiles.Wanted(), computation=computation).stacks(MAX_STACKS, 0)
         told, machines = self._environments(row), self._machines_during(row, record)
         present, duration = machines.records(), record["duration"]
-        n_threads = sum(each["n_threads"] * each["n"] for each in present)
+        n_workers, thread_seconds = _present(present, duration)
         code, missing = _texts(record["code"])
         side = Side(
             item={name: record[name] for name in _OF_COMPUTATION},
             measures={
                 **{name: record[name] for name in ("duration", "n_tasks", "n_tasks_erred", "bytes")},
                 "dollars": record["cost"]["dollars"],
-                "thread_seconds": n_threads * duration if present and duration is not None else None,
+                "thread_seconds": thread_seconds,
                 "task_seconds": sum(record["seconds"].values()),
             },
             seconds=record["seconds"],
-            work=work_of(record["groups"]),
+            work=work_of(prefixes.rows),
+            currency=record["cost"]["currency"],
             facts={
                 **_identity(cluster),
-                ("workers", "count"): sum(each["n"] for each in present) or None,
+                ("workers", "count"): n_workers,
                 **_machines(present),
             },
             code=code,
@@ -118,7 +121,7 @@ class Sides:
             missing=missing,
         )
         others = [found_in([], answer) for answer in (told, machines)]
-        return _Reading(side=side, packages=_packages(told.records()), answers=[found, stacks, *others])
+        return _Reading(side=side, packages=_packages(told.records()), answers=[found, prefixes, stacks, *others])
 
     def _environments(self, row: ClusterRow) -> Answer:
         return self._asker.ask_of(row, "environments")
@@ -164,6 +167,17 @@ def _identity(record: Record) -> dict[tuple[str, str], Any]:
         **{("adaptive", name): record[f"adaptive_{name}"] for name in ("minimum", "maximum")},
         ("settings", "idle_timeout"): record["idle_timeout"],
     }
+
+
+def _present(kinds: Sequence[Record], duration: float | None) -> tuple[int | None, float | None]:
+    """How many workers were there at a time, on the average, and the time of their threads; while it runs, how many
+    there have been."""
+    n_ever = sum(each["n"] for each in kinds)
+    if not kinds or duration is None:
+        return n_ever or None, None
+    thread_seconds = sum(each["n_threads"] * each["present_ms"] for each in kinds) / 1e3
+    present_s = sum(each["present_ms"] for each in kinds) / 1e3
+    return max(round(present_s / duration), 1) if duration else n_ever, thread_seconds
 
 
 def _machines(kinds: Sequence[Record]) -> dict[tuple[str, str], Any]:

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 import pyarrow as pa
 
 from daskscope_lambdas.ports import Clock, ClusterRow
+from daskscope_lambdas.service.computation_records import prefix
 from daskscope_lambdas.service.found import (
     Asker,
     Days,
@@ -21,7 +22,6 @@ from daskscope_lambdas.service.found import (
     found_in,
     numbered,
     scheduler_id,
-    seconds,
 )
 from daskscope_query.lake import Answer
 
@@ -52,12 +52,12 @@ class Team:
         """Task prefixes over whole days, greatest first by `sort`: time, bytes or count. `more`: `days`."""
         days = self._whole_days(between)
         page = self._asker.ask("prefixes", account, days, user=user, sort=sort, limit=limit, offset=offset)
-        return _dated(found_in([_prefix(found) for found in page.records()], page), days, offset)
+        return _dated(found_in([prefix(found) for found in page.records()], page), days, offset)
 
     def prefixes_of(self, row: ClusterRow, limit: int, offset: int, sort: str) -> Found:
         """As `prefixes`, of one cluster and all of its life."""
         page = self._asker.ask_of(row, "cluster_prefixes", sort=sort, limit=limit, offset=offset)
-        return found_in([_prefix(found) for found in page.records()], page)
+        return found_in([prefix(found) for found in page.records()], page)
 
     def families(
         self,
@@ -142,16 +142,6 @@ def _dated(found: Found, days: Days, offset: int) -> Found:
 
 def _key(cluster: str, found: Record) -> tuple[str, ...]:
     return cluster, found["origin"], found["type"], found["pattern"]
-
-
-def _prefix(found: Record) -> Record:
-    return {
-        "prefix": found["prefix"],
-        "n_clusters": found["n_clusters"],
-        "n_tasks": found["n_tasks"],
-        "bytes": found["nbytes"],
-        "seconds": seconds(found["action_us"]),
-    }
 
 
 def _family(found: Record, tracebacks: dict[tuple[str, ...], str | None]) -> Record:

@@ -42,6 +42,8 @@ class Principal:
     scopes: frozenset[Scope]
     key_id: str
     name: str
+    expires_at: float | None = None
+    """Epoch seconds; None until it is revoked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class Gate:
             raise NotLoggedIn(f"The token {row.name!r} was revoked: ask for a new one.")
         if row.expires_at is not None and row.expires_at <= now:
             raise NotLoggedIn(f"The token {row.name!r} has expired: ask for a new one.")
-        return Principal(row.account, row.scopes, row.key_id, row.name)
+        return Principal(row.account, row.scopes, row.key_id, row.name, row.expires_at)
 
     def _row(self, key_id: str, now: float) -> TokenRow | None:
         with self._lock:

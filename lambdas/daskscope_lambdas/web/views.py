@@ -41,7 +41,7 @@ def cluster(
     step = max(1, -(-len(found.samples) // TABLE_ROWS))
     return {
         "c": record,
-        "answers": answers(row, now, Depth(found.groups, found.kinds), cost),
+        "answers": answers(row, now, Depth(found.prefixes, found.kinds), cost),
         "lost": complete["lost"],
         "complete": complete["sentence"],
         "skipped_files": found.skipped,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 from daskscope.arguments import AUTO, Cluster, Moment, Origin, among, begin, cluster_of, moment, without
-from daskscope.connection import PAGE
+from daskscope.connection import LONG_PAGE, PAGE
 from daskscope.records import Records
 from daskscope.session.base import Base
 
@@ -55,7 +55,9 @@ class Happenings(Base):
             "until": moment(until, "until"),
         }
         asked = self._asked(account, workspace, limit)
-        return self._list(asked, "exceptions", query, limit, _FAMILIES if group else _EXCEPTIONS, size=PAGE)
+        if group:  # in one page where it fits: sums of days that go on change from one page to the next
+            return self._list(asked, "exceptions", query, limit, _FAMILIES)
+        return self._list(asked, "exceptions", query, limit, _EXCEPTIONS, size=PAGE)
 
     def list_events(
         self,
@@ -128,7 +130,7 @@ class Happenings(Base):
     ) -> Records:
         """The same code across clusters, one record a `fingerprint`: how often it ran, how long, how it failed."""
         query = {"since": moment(since, "since"), "until": moment(until, "until"), "user": user}
-        return self._list(self._asked(account, workspace, limit), "code", query, limit, _CODE)
+        return self._list(self._asked(account, workspace, limit), "code", query, limit, _CODE, size=LONG_PAGE)
 
     def compare_hardware(
         self,
@@ -159,6 +161,8 @@ class Happenings(Base):
     ) -> Records:
         if cluster is not None:
             without(_WHOLE, since=None if since == AUTO else since, until=until, user=user)
-            return self._of_cluster(self._asked(account, workspace, limit), cluster, what, query, limit, columns)
+            return self._of_cluster(
+                self._asked(account, workspace, limit), cluster, what, query, limit, columns, size=LONG_PAGE
+            )
         query |= {"since": begin(since, None), "until": moment(until, "until"), "user": user}
-        return self._list(self._asked(account, workspace, limit), what, query, limit, columns)
+        return self._list(self._asked(account, workspace, limit), what, query, limit, columns, size=LONG_PAGE)

@@ -17,6 +17,7 @@ from daskscope.arguments import (
     moment,
     without,
 )
+from daskscope.connection import LINES_PAGE
 from daskscope.errors import SettingsError
 from daskscope.records import Records
 from daskscope.session.base import Base
@@ -88,5 +89,5 @@ class Lines(Base):
         query |= {"until": moment(until, "until"), "user": user, "order": None if order == "desc" else order}
         asked = self._asked(account, workspace, limit)
         if cluster_id is None:
-            return self._list(asked, "logs", query, limit, ("cluster_id", *_LOGS))
-        return self._of_cluster(asked, cluster_id, "logs", query, limit, _LOGS)
+            return self._list(asked, "logs", query, limit, ("cluster_id", *_LOGS), size=LINES_PAGE)
+        return self._of_cluster(asked, cluster_id, "logs", query, limit, _LOGS, size=LINES_PAGE)

@@ -14,7 +14,7 @@ from daskscope.arguments import (
     moment,
     without,
 )
-from daskscope.connection import LARGE_PAGE
+from daskscope.connection import LARGE_PAGE, LONG_PAGE
 from daskscope.members import Members
 from daskscope.profile import Profile
 from daskscope.records import Records
@@ -42,7 +42,7 @@ class Processes(Base):
         other versions than the scheduler's, and `.mismatches` over the whole cluster."""
         query = {"role": among("role", role, get_args(Role))}
         asked, place = self._asked(account, workspace, limit), part(cluster_id)
-        answers = list(self._connection.pages(f"/{asked}/clusters/{place}/members", query, limit, LARGE_PAGE))
+        answers = list(self._connection.pages(f"/{asked}/clusters/{place}/members", query, limit, LONG_PAGE))
         items = [member for answer in answers for member in answer["items"]]
         url = self._connection.link(asked, f"analytics/clusters/{place}", {})
         return Members(items, columns=_MEMBERS, mismatches=answers[0]["mismatches"], url=url)

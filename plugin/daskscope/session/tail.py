@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from daskscope.arguments import Cluster
-from daskscope.connection import LARGE_PAGE, Connection
+from daskscope.connection import LINES_PAGE, Connection
 from daskscope.session.base import part
 
 INTERVAL_S = 2.0
@@ -45,7 +45,7 @@ def _lines(
     quiet, is_last = 0, False
     while True:
         new = 0
-        for answer in connection.pages(f"{cluster}/logs", query, None, LARGE_PAGE):
+        for answer in connection.pages(f"{cluster}/logs", query, None, LINES_PAGE):
             for line in answer["items"]:
                 if line["id"] not in told:
                     told[line["id"]] = datetime.fromisoformat(line["time"])

@@ -15,7 +15,7 @@ from daskscope.arguments import (
     moment,
     without,
 )
-from daskscope.connection import PAGE
+from daskscope.connection import LONG_PAGE, PAGE
 from daskscope.records import Record, Records
 from daskscope.session.base import Base, part
 
@@ -65,7 +65,7 @@ class Work(Base):
             asked = self._asked(account, workspace, limit)
             return self._of_cluster(asked, cluster, "computations", query, limit, _COMPUTATIONS, size=PAGE)
         asked = self._asked(account, workspace, limit)
-        return self._list(asked, "computations", query | {"user": user}, limit, _ALL_COMPUTATIONS)
+        return self._list(asked, "computations", query | {"user": user}, limit, _ALL_COMPUTATIONS, size=LONG_PAGE)
 
     def get_computation(
         self, computation_id: str, account: str | None = None, *, workspace: str | None = None

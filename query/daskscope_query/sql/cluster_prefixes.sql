@@ -1,8 +1,14 @@
 -- reads: groups
--- One cluster's task prefixes as `prefixes` has those of a team, but from its task groups: over all of its life.
-WITH actions AS (
+-- One cluster's task prefixes as `prefixes` has those of a team, but from its task groups: over all of its life, or
+-- of one `computation` ('<boot>-<no>').
+WITH mine AS (
+    SELECT *
+    FROM groups
+    WHERE cluster = $cluster AND ($computation::VARCHAR IS NULL OR boot || '-' || computation = $computation)
+),
+actions AS (
     SELECT prefix, e.key AS action, capped(sum(e.value)) AS us
-    FROM (SELECT prefix, unnest(map_entries(action_us)) AS e FROM groups WHERE cluster = $cluster)
+    FROM (SELECT prefix, unnest(map_entries(action_us)) AS e FROM mine)
     GROUP BY ALL
 ),
 spent AS (
@@ -12,8 +18,7 @@ spent AS (
 ),
 made AS (
     SELECT prefix, 1::BIGINT AS n_clusters, capped(sum(n_tasks)) AS n_tasks, capped(sum(nbytes)) AS nbytes
-    FROM groups
-    WHERE cluster = $cluster
+    FROM mine
     GROUP BY prefix
 )
 SELECT made.*, coalesce(spent.action_us, MAP {}::MAP(VARCHAR, BIGINT)) AS action_us, coalesce(spent.us, 0) AS us

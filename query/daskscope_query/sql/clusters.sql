@@ -1,6 +1,7 @@
 -- reads: catalog
 -- A page of the clusters of an account, and how many there are of all that match; one row without a cluster if the page
--- is empty. Sorted by one of two keys, a text or a number, then by number; what has none comes last.
+-- is empty. Sorted by one of two keys, a text or a number, then by number; what has none comes last. Who runs was last
+-- seen now, and nobody later: so a cluster that goes on reporting, or ends, stays where it was on the first page.
 WITH listed AS (
     SELECT
         cluster, cluster_id, thread_us, dollars, idle_dollars, failed_dollars, currency, quality, basis,
@@ -8,7 +9,8 @@ WITH listed AS (
         CASE $sort
             WHEN 'id' THEN cluster_id
             WHEN 'created' THEN epoch_ms(started_at)
-            WHEN 'last_seen' THEN epoch_ms(seen_at)
+            WHEN 'last_seen'
+                THEN CASE WHEN status = 'running' THEN $now_s * 1000 ELSE least(epoch_ms(seen_at), $now_s * 1000) END
             WHEN 'duration' THEN CASE WHEN status = 'running' THEN up_s + greatest($now_s - heard_s, 0) ELSE up_s END
             WHEN 'peak_workers' THEN peak_workers
             WHEN 'peak_memory' THEN peak_memory_bytes
@@ -34,7 +36,12 @@ WITH listed AS (
         AND ($status IS NULL OR status = $status)
         AND ($kind IS NULL OR kind = $kind)
         AND ($name IS NULL OR name = $name)
-        AND ($tag IS NULL OR CASE WHEN $tag_value IS NULL THEN map_contains(tags, $tag) ELSE tags[$tag] = $tag_value END)
+        -- A key may hold a `=` itself, so an entry counts as a whole.
+        AND (
+            $tag IS NULL
+            OR map_contains(tags, $tag)
+            OR (contains($tag, '=') AND list_contains(list_transform(map_entries(tags), lambda e: e.key || '=' || e.value), $tag))
+        )
         AND (
             $part IS NULL
             OR cluster_id::VARCHAR = $part

@@ -44,6 +44,7 @@ judged AS (
         c.name AS cluster_name,
         c."user",
         c.quality,
+        c.currency,
         CASE WHEN m.stop_at IS NOT NULL THEN greatest(epoch_ms(m.stop_at) - epoch_ms(m.start_at), 0) END AS duration_ms,
         coalesce(made.n_tasks, 0) AS n_tasks,
         coalesce(made.n_tasks_erred, 0) AS n_tasks_erred,

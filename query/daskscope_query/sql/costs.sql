@@ -2,7 +2,20 @@
 -- What clusters cost over days, by the keys in `by` (user, tag, day, week, instance_type, cluster, kind), the dearest
 -- first, within days and weeks in their order. `catalog` (given) tells what a cluster cost in all, and by which machines:
 -- that is spread over its days by the thread time of each. One that it lacks is estimated at `thread_hour` a thread.
-WITH days AS (
+-- Of a cluster that was heard of on other days than `first_day` to `last_day` too, all of its thread time is what the
+-- registry counted, or its machines where that is a run of the plugin among several.
+WITH listed AS (
+    SELECT
+        *,
+        CASE
+            WHEN CAST(first_received_at AT TIME ZONE 'UTC' AS DATE) < $first_day::DATE
+                OR CAST(last_received_at AT TIME ZONE 'UTC' AS DATE) > $last_day::DATE
+                THEN list_sum([coalesce(m.thread_us, 0)::HUGEINT FOR m IN machines])
+        END AS machines_us,
+        greatest(thread_us, CASE WHEN machines_us > 1.05 * thread_us THEN machines_us END) AS least_us
+    FROM catalog
+),
+days AS (
     SELECT
         d.day,
         d.cluster,
@@ -12,17 +25,17 @@ WITH days AS (
         c.kind,
         CASE WHEN $tag::VARCHAR IS NOT NULL THEN c.tags[$tag] END AS tag,
         d.thread_us,
-        d.thread_us / greatest(c.thread_us, sum(d.thread_us) OVER (PARTITION BY d.cluster), 1) AS part,
+        d.thread_us / greatest(c.least_us, sum(d.thread_us) OVER (PARTITION BY d.cluster), 1) AS part,
         least(greatest(coalesce(d.action_us['compute'], 0), 0) / greatest(d.thread_us, 1), 1) AS used,
         d.failed_us / greatest(d.thread_us, 1) AS failed,
         CASE
             WHEN c.dollars IS NOT NULL THEN c.dollars
-            WHEN d.thread_us > 0 THEN greatest(c.thread_us, sum(d.thread_us) OVER (PARTITION BY d.cluster)) / 3.6e9 * $thread_hour
+            WHEN d.thread_us > 0 THEN greatest(c.least_us, sum(d.thread_us) OVER (PARTITION BY d.cluster)) / 3.6e9 * $thread_hour
         END AS dollars,
         c.dollars IS NOT NULL AND c.quality = 'measured' AS measured,
         CASE WHEN len(c.machines) > 0 THEN c.machines ELSE [NULL] END AS machines
     FROM clusters_daily d
-    LEFT JOIN catalog c USING (cluster)
+    LEFT JOIN listed c USING (cluster)
     WHERE $user::VARCHAR IS NULL OR coalesce(d."user", c."user") = $user
 ),
 shared AS (

@@ -1,13 +1,22 @@
 -- reads: groups, exceptions
 -- Task groups of one cluster or of `clusters`, earliest first, dependencies by name; `computations` narrows to those
--- '<boot>-<no>'.
+-- '<boot>-<no>', `limit` and `offset` to a part of them.
 WITH mine AS (
     SELECT *
     FROM groups
     WHERE ($cluster::VARCHAR IS NULL OR cluster = $cluster)
       AND ($clusters::VARCHAR[] IS NULL OR cluster IN (SELECT unnest($clusters::VARCHAR[])))
 ),
-edges AS (SELECT cluster, boot, no, unnest(dependencies) AS dependency FROM mine),
+-- Names are looked up for no more than is told.
+told AS (
+    SELECT *
+    FROM mine
+    WHERE $computations::VARCHAR[] IS NULL
+       OR boot || '-' || computation IN (SELECT unnest($computations::VARCHAR[]))
+    ORDER BY boot, no, cluster
+    LIMIT $limit OFFSET $offset
+),
+edges AS (SELECT cluster, boot, no, unnest(dependencies) AS dependency FROM told),
 named AS (
     SELECT e.cluster, e.boot, e.no, list(d.name ORDER BY d.no) AS names
     FROM edges e
@@ -21,9 +30,7 @@ failed AS (
     GROUP BY cluster, boot, group_no
 )
 SELECT g.* REPLACE (coalesce(n.names, []) AS dependencies), coalesce(f.n_tasks_erred, 0) AS n_tasks_erred
-FROM mine g
+FROM told g
 LEFT JOIN named n USING (cluster, boot, no)
 LEFT JOIN failed f USING (cluster, boot, no)
-WHERE $computations::VARCHAR[] IS NULL
-   OR g.boot || '-' || g.computation IN (SELECT unnest($computations::VARCHAR[]))
-ORDER BY g.boot, g.no
+ORDER BY g.boot, g.no, g.cluster

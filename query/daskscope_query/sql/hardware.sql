@@ -1,6 +1,7 @@
 -- reads: computations, groups, exceptions, members, catalog
 -- Computations of one code by the machines that they ran on, fastest first. Machines are those of the workers that were
--- there while one ran, and only computations that have ended count; `n_workers` is how many there were at any time.
+-- there while one ran, and only computations that have ended count; `n_workers` is how many there were at a time, on
+-- the average, so that ten one after another are one; `thread_s` is as long as their threads were there.
 -- A computation's dollars are the cluster's, by its share of the threads' time.
 WITH mine AS (
     SELECT cluster, boot, no, start_at, stop_at, greatest(epoch_ms(stop_at) - epoch_ms(start_at), 0) AS duration_ms
@@ -11,23 +12,35 @@ WITH mine AS (
       AND ($since::TIMESTAMPTZ IS NULL OR start_at >= $since)
       AND ($until::TIMESTAMPTZ IS NULL OR start_at <= $until)
 ),
-present AS (
+workers AS (
     SELECT
         a.cluster,
         a.boot,
         a.no,
-        count(*) AS n_workers,
-        sum(m.n_threads) AS n_threads,
-        list(DISTINCT m.instance_type ORDER BY m.instance_type) FILTER (m.instance_type IS NOT NULL) AS instance_types,
-        max(m.cores) AS cores,
-        max(m.memory_bytes) AS memory_bytes,
-        max(m.n_threads) AS worker_threads,
-        max(m.memory_limit_bytes) AS memory_limit_bytes
+        m.* EXCLUDE (cluster, boot, no),
+        greatest(
+            epoch_ms(least(coalesce(m.left_at, a.stop_at), a.stop_at)) - epoch_ms(greatest(m.joined_at, a.start_at)), 0
+        )::DOUBLE AS present_ms
     FROM mine a
     JOIN members m
       ON m.cluster = a.cluster AND m.boot = a.boot AND m.role = 'worker'
      AND m.joined_at <= a.stop_at AND (m.left_at IS NULL OR m.left_at >= a.start_at)
-    GROUP BY a.cluster, a.boot, a.no
+),
+present AS (
+    SELECT
+        cluster,
+        boot,
+        no,
+        count(*) AS n_ever,
+        sum(present_ms) AS present_ms,
+        sum(n_threads * present_ms) / 1e3 AS thread_s,
+        list(DISTINCT instance_type ORDER BY instance_type) FILTER (instance_type IS NOT NULL) AS instance_types,
+        max(cores) AS cores,
+        max(memory_bytes) AS memory_bytes,
+        max(n_threads) AS worker_threads,
+        max(memory_limit_bytes) AS memory_limit_bytes
+    FROM workers
+    GROUP BY cluster, boot, no
 ),
 failed AS (
     SELECT cluster, boot, group_no AS no, sum(count) AS n
@@ -46,10 +59,14 @@ run AS (
     SELECT
         a.cluster,
         a.duration_ms,
-        p.* EXCLUDE (cluster, boot, no, n_threads),
-        a.duration_ms * p.n_threads / 1e3 AS thread_s,
+        p.* EXCLUDE (cluster, boot, no, n_ever, present_ms),
+        CASE
+            WHEN a.duration_ms > 0 AND p.n_ever > 0 THEN greatest(round(p.present_ms / a.duration_ms), 1)::BIGINT
+            ELSE p.n_ever
+        END AS n_workers,
         capped(greatest(coalesce(d.us, 0), 0)) AS us,
         coalesce(d.n_failed, 0) AS n_failed,
+        c.currency,
         CASE WHEN c.thread_us > 0 THEN c.dollars * least(greatest(coalesce(d.us, 0), 0) / c.thread_us, 1) END AS dollars
     FROM mine a
     LEFT JOIN present p USING (cluster, boot, no)
@@ -70,6 +87,7 @@ SELECT
     median(thread_s) AS thread_s,
     median(us) AS us,
     median(dollars) AS dollars,
+    coalesce(max(currency), 'USD') AS currency,
     capped(sum(n_failed)) AS n_tasks_erred
 FROM run
 GROUP BY ALL

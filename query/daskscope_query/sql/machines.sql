@@ -1,5 +1,6 @@
 -- reads: members
 -- What one cluster's workers ran on, most of a kind first; `boot`, `since` and `until` take those that were there then.
+-- `present_ms`: how long they were, all together, between these two; null unless both are given.
 SELECT
     instance_type,
     region,
@@ -9,7 +10,11 @@ SELECT
     gpus,
     n_threads,
     memory_limit_bytes,
-    count(*) AS n
+    count(*) AS n,
+    sum(greatest(
+        epoch_ms(least(coalesce(left_at, $until::TIMESTAMPTZ), $until::TIMESTAMPTZ))
+        - epoch_ms(greatest(joined_at, $since::TIMESTAMPTZ)), 0
+    )::DOUBLE) FILTER ($since::TIMESTAMPTZ IS NOT NULL AND $until::TIMESTAMPTZ IS NOT NULL) AS present_ms
 FROM members
 WHERE cluster = $cluster
   AND role = 'worker'

@@ -1,10 +1,13 @@
 -- reads: prefixes_daily
 -- A team's task prefixes, greatest first by `sort`: time (of workers), bytes (of results) or count (of tasks); `user`
 -- narrows them. `n_clusters` counts a cluster on each of its days.
-WITH mine AS (SELECT * FROM prefixes_daily WHERE $user::VARCHAR IS NULL OR "user" = $user),
-actions AS (
+WITH actions AS (
     SELECT prefix, e.key AS action, capped(sum(e.value)) AS us
-    FROM (SELECT prefix, unnest(map_entries(action_us)) AS e FROM mine)
+    FROM (
+        SELECT prefix, unnest(action_us) AS e
+        FROM prefixes_daily_entries
+        WHERE $user::VARCHAR IS NULL OR "user" = $user
+    )
     GROUP BY ALL
 ),
 spent AS (
@@ -18,7 +21,8 @@ made AS (
         capped(sum(n_clusters)) AS n_clusters,
         capped(sum(n_tasks)) AS n_tasks,
         capped(sum(nbytes)) AS nbytes
-    FROM mine
+    FROM prefixes_daily
+    WHERE $user::VARCHAR IS NULL OR "user" = $user
     GROUP BY prefix
 )
 SELECT made.*, coalesce(spent.action_us, MAP {}::MAP(VARCHAR, BIGINT)) AS action_us, coalesce(spent.us, 0) AS us

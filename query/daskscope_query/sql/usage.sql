@@ -1,7 +1,7 @@
 -- reads: members, fine_metrics
 -- For each of `clusters`: its machines by kind, and worker time in tasks that failed. `heard` (given) tells until when a
--- cluster is known to have been there. A machine is a host: workers that share one count once, and its scheduler is on
--- it. A scheduler's machine counts if it told its instance type: only then it is one that somebody pays for.
+-- cluster is known to have been there. A machine is a host and its instance type: workers that share one count once,
+-- whatever else each of them told of it, and its scheduler is on it. A scheduler's machine counts if it told its instance type: only then it is one that somebody pays for.
 WITH ends AS (
     -- Whoever did not leave was there until the plugin's next run, of which all who are there stand anew.
     SELECT
@@ -16,14 +16,12 @@ present AS (
     SELECT
         m.cluster,
         coalesce(nullif(m.host, ''), m.id) AS host,
-        CASE WHEN m.instance_type <> '' THEN {
-            'provider': nullif(m.provider, ''),
-            'region': nullif(m.region, ''),
-            'instance_type': m.instance_type,
-            'lifecycle': nullif(m.lifecycle, ''),
-            'cores': nullif(m.cores, 0),
-            'memory_bytes': nullif(m.memory_bytes, 0)
-        } END AS told,
+        nullif(m.instance_type, '') AS told,
+        CASE WHEN told IS NOT NULL THEN nullif(m.provider, '') END AS provider,
+        CASE WHEN told IS NOT NULL THEN nullif(m.region, '') END AS region,
+        CASE WHEN told IS NOT NULL THEN nullif(m.lifecycle, '') END AS lifecycle,
+        CASE WHEN told IS NOT NULL THEN nullif(m.cores, 0) END AS cores,
+        CASE WHEN told IS NOT NULL THEN nullif(m.memory_bytes, 0) END AS memory_bytes,
         m.role,
         m.joined_at,
         greatest(least(coalesce(m.left_at, e.until_at), e.until_at), m.joined_at) AS gone_at,
@@ -33,13 +31,32 @@ present AS (
     JOIN ends e USING (cluster, boot)
     WHERE m.role = 'worker' OR (m.role = 'scheduler' AND m.instance_type <> '')
 ),
+typed AS (
+    SELECT *, coalesce(told, max(told) OVER (PARTITION BY cluster, host)) AS instance_type FROM present
+),
 placed AS (
-    -- A worker that told nothing is on the machine that another process of its host told of.
+    -- A worker that told nothing is on the machine that another process of its host told of. The next machine of an
+    -- address may be a spot one, so what of that was told stays; a type's cores and memory are those of the machine.
     SELECT
-        * EXCLUDE (told),
-        coalesce(told, max(told) OVER (PARTITION BY cluster, host)) AS kind,
+        cluster,
+        host,
+        role,
+        joined_at,
+        gone_at,
+        n_threads,
+        memory_limit_bytes,
+        instance_type,
+        CASE WHEN instance_type IS NOT NULL THEN {
+            'provider': coalesce(provider, max(provider) OVER machine),
+            'region': coalesce(region, max(region) OVER machine),
+            'instance_type': instance_type,
+            'lifecycle': coalesce(lifecycle, max(lifecycle) OVER machine),
+            'cores': max(cores) OVER machine,
+            'memory_bytes': max(memory_bytes) OVER machine
+        } END AS kind,
         epoch_ms(gone_at)::HUGEINT - epoch_ms(joined_at) AS stayed_ms
-    FROM present
+    FROM typed
+    WINDOW machine AS (PARTITION BY cluster, host, instance_type)
 ),
 covered AS (
     SELECT
@@ -50,7 +67,7 @@ covered AS (
         ) AS new_ms
     FROM placed
     WINDOW earlier AS (
-        PARTITION BY cluster, host, kind ORDER BY joined_at, gone_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        PARTITION BY cluster, host, instance_type ORDER BY joined_at, gone_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 ),
 kinds AS (

@@ -135,6 +135,27 @@ def test_a_beat_is_one_request_unless_time_went_back(clients: aws.Clients, aws_e
     assert answers.calls == {"UpdateItem": 2}
 
 
+def test_what_lives_elsewhere_is_read_once(clients: aws.Clients, aws_env: AwsEnv) -> None:
+    registry = aws.DynamoClusters(clients.dynamodb, aws_env.table)
+    for n in range(110):
+        registry.enrol("other", f"o{n}", 90.0, 100.0)
+    registry.enrol("acme", "u1", 90.0, 100.0)
+    answers = Answers(clients.dynamodb())
+
+    def changed(account: str) -> tuple[int, int]:
+        answers.calls.clear()
+        return len(list(registry.changed(account, 0.0, 1, ("u1",)))), answers.calls["BatchGetItem"]
+
+    assert changed("acme") == (1, 3), "111 that live, and the number 1"
+    assert changed("acme") == (1, 2)
+    registry.enrol("other", "new", 90.0, 100.0)
+    registry.enrol("acme", "u2", 90.0, 100.0)
+    registry.retire(registry.find("other", "o7"))
+    assert changed("acme") == (2, 2)
+    assert changed("other")[0] == 111
+    assert changed("acme") == (2, 2)
+
+
 def test_a_key_just_made_is_used_without_reading_it_back(clients: aws.Clients, aws_env: AwsEnv) -> None:
     answers = Answers(clients.ssm())
     vault = aws.SsmVault(clients.ssm, aws_env.keys)

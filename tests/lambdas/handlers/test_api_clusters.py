@@ -65,6 +65,12 @@ def test_the_list_with_and_without_a_catalog(asked: Asked, team: None, world: Ad
     assert (ids(first) + ids(second), second["cursor"]) == ([6, 5, 4, 3, 2, 1], None)
 
 
+@pytest.mark.parametrize("tag", ["%3D", "%3Dx", "%3D%3Dx"])
+def test_a_tag_without_a_key_is_refused(asked: Asked, tag: str) -> None:
+    answer = asked(f"tag={tag}")
+    assert (answer["status"], "without a key" in answer["error"]["message"]) == (400, True)
+
+
 def test_a_record_has_its_cost_and_how_long_it_was_up(asked: Asked, team: None, clock: FakeClock) -> None:
     clock.advance(5.0)
     (record,) = asked("name=job-2")["items"]

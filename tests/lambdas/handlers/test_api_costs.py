@@ -57,6 +57,11 @@ def two_hours(
     assert drain() == {"batchItemFailures": []}
 
 
+@pytest.mark.parametrize("sums", ["costs?by=cluster&", "prefixes?", "exceptions?group=family&"])
+def test_a_page_may_hold_all_sums_that_move(get: Get, reader: str, two_hours: None, sums: str) -> None:
+    assert body(get(f"/api/v1/acme/{sums}limit=20000", reader))["cursor"] is None
+
+
 def test_one_cluster_measured_by_the_machines_that_it_told_of(get: Get, reader: str, two_hours: None) -> None:
     found = body(get("/api/v1/acme/clusters/1", reader))
     basis = "measured: 4 h of 2 m6i.large (on demand, us-east-1) at list prices of 2026-01"

@@ -158,3 +158,31 @@ def test_another_accounts_are_not_told(get: Get, token: Token, ask: Ask):
         assert get(f"/api/v1/acme/{target}", reader)["statusCode"] == 404, target
         answer = json.loads(get(f"/api/v1/globex/{target}", reader)["body"])
         assert answer["items"] == [], target
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+def test_the_first_and_the_last_day_there_are_answer_like_any(ask: Ask, at: str) -> None:
+    for target in (*LISTS, "hardware?code=f", "computations", "costs", "profile", "clusters"):
+        joint = "&" if "?" in target else "?"
+        for name in ("since", "until"):
+            found = ask(f"{target}{joint}{name}={quote(at)}")
+            assert found["status"] == 200, (target, name, found)
+
+
+@pytest.mark.parametrize(
+    ("most", "targets"),
+    [
+        (1000, ("exceptions", "deaths", "events", "code", "computations", "clusters/1/exceptions", "clusters/1/deaths",
+                "clusters/1/events", "clusters/1/computations", "clusters/1/members")),
+        (5000, ("logs", "clusters/1/logs")),
+        (20_000, ("prefixes", "exceptions?group=family", "metrics", "costs", "clusters/1/groups", "clusters/1/tasks")),
+    ],
+)  # fmt: skip
+def test_a_list_says_how_much_it_tells_at_once(ask: Ask, most: int, targets: tuple[str, ...]) -> None:
+    for target in targets:
+        joint = "&" if "?" in target else "?"
+        assert ask(f"{target}{joint}limit={most}")["status"] == 200, target
+        refused = ask(f"{target}{joint}limit={most + 1}")
+        assert (refused["status"], refused["error"]["message"]) == (
+            400, f"limit is '{most + 1}'; allowed: 1 to {most}.",
+        ), target  # fmt: skip

@@ -8,6 +8,7 @@ import daskscope
 from daskscope.api_version import API
 from daskscope.testing import message
 from daskscope_lambdas.handlers import api
+from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
 from tests.lambdas.handlers.conftest import event
@@ -68,6 +69,34 @@ def test_nobody_gives_more_than_they_have(ask: Ask, token: Token, world: LocalAd
     assert "may not control, ingest itself" in refused["error"]["message"]
     assert list(world.tokens.list("acme")) == before
     assert ask("POST", PATH, keeper, {"name": "bob", "scopes": ["admin", "read"]})[0] == 201
+
+
+@pytest.mark.parametrize(
+    ("expires_in_s", "expires"),
+    [(None, "2026-11-21T09:00:00.000Z"), (7200, "2026-11-21T09:00:00.000Z"), (60, "2026-11-21T08:11:00.000Z")],
+)
+def test_no_token_outlives_the_one_that_asked_for_it(
+    ask: Ask, world: LocalAdapters, clock: FakeClock, expires_in_s: float | None, expires: str
+) -> None:
+    keeper = "Bearer " + mint(world.tokens, clock, "acme", ["admin"], "keeper", clock.now() + 3600)[0]
+    clock.advance(600)
+    _, made = ask("POST", PATH, keeper, {"name": "heir", "scopes": ["admin"], "expires_in_s": expires_in_s})
+    assert made["expires"] == expires
+    heir = f"Bearer {made['token']}"
+    _, made = ask("POST", PATH, heir, {"name": "heir's heir", "scopes": ["admin"]})
+    assert made["expires"] == expires
+    clock.advance(3000)
+    for bearer in (keeper, heir, f"Bearer {made['token']}"):
+        assert ask("GET", PATH, bearer)[0] == 401
+
+
+def test_what_a_token_made_stays_when_it_is_revoked(ask: Ask, token: Token, clock: FakeClock) -> None:
+    keeper = token("admin")
+    _, made = ask("POST", PATH, keeper, {"name": "ann", "scopes": ["admin"]})
+    ask("DELETE", f"{PATH}/{keeper.removeprefix('Bearer ')[4:16]}", keeper)
+    clock.advance(61)
+    assert ask("GET", PATH, keeper)[0] == 401
+    assert ask("GET", PATH, f"Bearer {made['token']}")[0] == 200
 
 
 def test_tokens_of_an_account_page(ask: Ask, token: Token, clock: FakeClock) -> None:

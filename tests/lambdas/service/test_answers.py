@@ -110,7 +110,7 @@ def test_time_by_action_and_by_task():
         {"prefix": "sum", "seconds": {"compute": 39.0}},
     ]
     found = row(action_us={"compute": 99_000_000, "transfer": 1_000_000, "disk-read": 0})
-    assert say("time", found, depth=Depth(groups=groups)) == (
+    assert say("time", found, depth=Depth(prefixes=groups)) == (
         "compute", "1 min 40 s of worker time: compute 99 %, transfer 1 %. By tasks: read 61 %, sum 39 %.",
     )  # fmt: skip
     assert say("time", row())[0] == "nothing"

@@ -36,6 +36,7 @@ from daskscope_lambdas.service.check import check
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.compact import Compactor
 from daskscope_lambdas.service.computations import Computations
+from daskscope_lambdas.service.computations import Wanted as Chosen
 from daskscope_lambdas.service.found import Asker
 from daskscope_lambdas.service.limits import COUNT, EITHER, GROWN, MAX_VALUE, PLACE, SMALL
 from daskscope_lambdas.service.observed import Lines, Observed
@@ -104,7 +105,8 @@ def answered(rig: LakeRig) -> int:
         observed.spans(ROW, 9, 0),
         observed.metrics(ROW, 9, 0, None, False), observed.metrics(ROW, 9, 0, None, True), observed.tasks(ROW, 9, 0),
         profiles.of_cluster(ROW, Wanted()).stacks(9, 0), profiles.of_account("acme", Wanted(by="user")).trees(),
-        lines.cluster(ROW, 9), lines.worker(ROW, "tcp://a", 9), work.of_cluster(ROW, 9, 0), work.groups(ROW),
+        lines.cluster(ROW, 9), lines.worker(ROW, "tcp://a", 9), work.of_cluster(ROW, 9, 0),
+        work.groups(ROW, 9, 0), work.prefixes(ROW), work.of_account("acme", 9, 0, Chosen(sort="cost")),
         queries.exceptions(ROW, 9, 0), queries.workers(ROW), queries.exception_kinds(ROW), queries.events(ROW, 9, 0),
         team.prefixes("acme", 9, 0), team.prefixes_of(ROW, 9, 0, "time"), team.families("acme", 9, 0),
         team.deaths("acme", 9, 0), team.events("acme", 9, 0), same_code.code("acme", 9, 0),

@@ -120,7 +120,7 @@ KEYS: dict[str, Callable[[ClusterRow, float], Any]] = {
     "name": lambda row, now: records.name_of(row).lower(),
     "user": lambda row, now: (row.identity.get("user") or "\0").lower(),
     "created": lambda row, now: row.started_at,
-    "last_seen": lambda row, now: row.last_received_at,
+    "last_seen": lambda row, now: now if row.phase == "running" else row.last_received_at,
     "duration": records.up_s,
     "peak_workers": lambda row, now: row.totals.get("peak_workers", 0),
     "n_tasks": lambda row, now: row.totals.get("n_tasks", 0),
@@ -147,7 +147,7 @@ def test_the_pages_of_a_list_are_all_of_it_in_its_order(
     rows = list(adapters.clusters.changed(ACCOUNT, 0.0))
     now, backwards = clock.now(), sort.startswith("-")
     key = KEYS[sort.removeprefix("-")]
-    named = [row for row in rows if row.identity.get("user")] if sort.endswith("user") else rows
+    named = [row for row in rows if row.identity.get("user") is not None] if sort.endswith("user") else rows
     expected = sorted(named, key=lambda row: (key(row, now), row.id), reverse=backwards)
     if sort.endswith("user"):
         expected += sorted((row for row in rows if row not in named), key=lambda row: row.id, reverse=backwards)
@@ -164,6 +164,36 @@ def test_a_cluster_that_comes_between_two_pages_moves_no_other(
     rest = team.page(ACCOUNT, Filter(), 9, first.cursor)
     assert [each.row.id for each in first.items] == [4, 3]
     assert [each.row.uuid for each in rest.items] == [uuid_at(2), uuid_at(1), uuid_at(7)]
+
+
+@pytest.mark.parametrize("sort", ["-last_seen", "last_seen"])
+def test_who_goes_on_reporting_or_ends_between_two_pages_is_told_once(
+    adapters: LocalAdapters, clock: FakeClock, sort: str
+) -> None:
+    for number in range(1, 9):
+        told(adapters, number, phase="closed" if number < 3 else "running")
+        clock.advance(1.0)
+    team, seen, cursor = catalog(adapters), list[int](), None
+    for turn in range(1, 5):
+        page = team.page(ACCOUNT, Filter(), 2, cursor, sort)
+        seen += [each.row.id for each in page.items]
+        cursor = page.cursor
+        clock.advance(5.0)
+        for number in range(3, 9):
+            told(adapters, number, seq=turn, phase="closed" if number == turn + 3 else "running")
+    assert cursor is None
+    expected = [1, 2, 3, 4, 5, 6, 7, 8]
+    assert seen == (expected[::-1] if sort.startswith("-") else expected)
+
+
+@pytest.mark.parametrize(
+    ("tag", "found"),
+    [("a=b=c", [1, 2]), ("a=b", [2]), ("a", [1]), ("a=b=", []), ("b=c", []), ("a=", []), ("c=", [3]), ("=c=", [])],
+)
+def test_a_tag_whose_key_or_value_holds_its_sign(adapters: LocalAdapters, tag: str, found: list[int]) -> None:
+    for number, tags in enumerate(({"a": "b=c"}, {"a=b": "c"}, {"c": ""}, {}), 1):
+        told(adapters, number, tags=tags)
+    assert ids(catalog(adapters), "id", tag=tag) == found
 
 
 def test_pages_count_time_from_the_first_one(team: Catalog, clock: FakeClock) -> None:

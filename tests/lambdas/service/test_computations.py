@@ -101,7 +101,7 @@ def test_computations_with_their_groups_sums_and_code(rig: LakeRig, computations
     assert found.rows[1]["n_tasks_erred"] == 3
     assert (found.skipped, found.as_of) == ([], at(0))
     assert numbers(computations.of_cluster(row(), 1, 2)) == [2]
-    assert [g["name"] for g in computations.groups(row()).rows if g["computation"] is None] == ["scattered"]
+    assert [g["name"] for g in computations.groups(row(), 9, 0).rows if g["computation"] is None] == ["scattered"]
     json.dumps(found.rows, default=datetime.isoformat)
 
 
@@ -267,3 +267,44 @@ def test_what_was_told_before_of_what_went_on_since_counts(
     )  # fmt: skip
     (found,) = computations.of_account("acme", 9, 0, Wanted(since=at(round(DAY_S * 1e3) - 10_000))).rows
     assert (found["n_tasks"], found["cost"]["dollars"]) == (8, pytest.approx(4.0))
+
+
+def test_groups_are_read_a_part_at_a_time_and_named_all_the_same(rig: LakeRig, computations: Computations) -> None:
+    rig.write(
+        envelope(
+            groups=groups(
+                {"no": 0, "name": "read"}, {"no": 1, "name": "sum", "dependencies": [0]}, {"no": 2, "name": "c"}
+            )
+        )
+    )
+    whole = computations.groups(row(), 9, 0).rows
+    assert [(each["name"], each["dependencies"]) for each in whole] == [("read", []), ("sum", ["read"]), ("c", [])]
+    assert computations.groups(row(), 1, 1).rows == whole[1:2]
+    assert computations.groups(row(), 2, 2).rows == whole[2:]
+
+
+def test_sums_without_the_groups_are_those_of_the_groups(rig: LakeRig, computations: Computations) -> None:
+    """Also of time that a worker's clock told as negative, and of a computation that has none."""
+    rig.write(
+        envelope(
+            computations=[computation(0), computation(1), computation(2)],
+            groups=groups(
+                {"no": 0, "action_us": {"compute": 5, "transfer": -9}, "states": {"memory": 1}},
+                {"no": 1, "action_us": {"compute": 7, "disk-read": 1}, "states": {"memory": 2, "erred": 3}},
+                {"no": 2, "computation": 1, "prefix": "read", "action_us": {}, "states": {}},
+                {"no": 3, "computation": None, "prefix": "read"},
+            ),
+        )
+    )
+    whole = computations.of_cluster(row(), 9, 0).rows
+    for record in whole:
+        record.pop("groups")
+    assert computations.of_cluster(row(), 9, 0, whole=False).rows == whole
+    assert computations.of_account("acme", 9, 0, Wanted()).rows == whole
+    assert [record["seconds"] for record in whole] == [
+        {}, {}, {"compute": 12e-6, "transfer": 0.0, "disk-read": 1e-6},
+    ]  # fmt: skip
+    told = computations.prefixes(row()).rows
+    assert {each["prefix"]: each["n_tasks"] for each in told} == {"sum": 8, "read": 8}
+    (mine,) = computations.prefixes(row(), f"{BOOT}-1").rows
+    assert (mine["prefix"], mine["n_tasks"]) == ("read", 4)

@@ -78,6 +78,24 @@ def test_one_machine_that_told_nothing_makes_all_of_it_an_estimate():
     assert cost.dollars == pytest.approx(10 * 0.096 + 20 * 0.033 + 80 * 0.00375)
 
 
+def test_machines_of_which_nobody_told_make_all_of_it_an_estimate():
+    usage = Usage(machines=[machine(10)])
+    cost = priced(row(thread_h=2000, n_threads=200, memory_limit_bytes=800 * GIB), usage, packaged())
+    assert cost.dollars == pytest.approx(10 * 0.096 + 1980 * (0.033 + 4 * 0.00375))
+    assert cost.quality == "estimated"
+    assert cost.basis.startswith("estimated: 1.98e+03 thread-hours at $0.033 and 7.92e+03 GiB-hours at $0.00375: kinds")
+    assert [priced(row(thread_h), usage, packaged()).quality for thread_h in (19, 21, 21.1)] == [
+        "measured", "measured", "estimated",
+    ]  # fmt: skip
+
+
+def test_a_size_that_no_machine_has_is_no_price():
+    for size in ("0xlarge", "9" * 308 + "xlarge", "9" * 400 + "xlarge"):
+        odd = machine(10, instance_type=f"m6i.{size}")
+        cost = priced(row(20), Usage(machines=[odd]), packaged())
+        assert (cost.dollars, cost.quality) == (pytest.approx(10 * (2 * 0.033 + 8 * 0.00375)), "estimated")
+
+
 def test_a_cluster_that_the_lake_knows_nothing_of_yet_is_estimated_by_its_threads():
     told = priced(row(thread_h=10, n_threads=4, memory_limit_bytes=32 * GIB), None, packaged())
     assert told.dollars == pytest.approx(10 * 0.033 + 80 * 0.00375)
@@ -139,7 +157,7 @@ def test_another_currency_is_said():
 
 def test_more_kinds_than_a_sentence_holds_are_counted():
     many = [machine(n, instance_type=f"m6i.{n}xlarge") for n in (2, 4, 8, 12)]
-    assert priced(row(100), Usage(machines=many), packaged()).basis.endswith("; and 2 kinds of machine more")
+    assert priced(row(52), Usage(machines=many), packaged()).basis.endswith("; and 2 kinds of machine more")
 
 
 def test_the_catalog_keeps_machines_as_they_are():

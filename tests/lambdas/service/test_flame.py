@@ -1,3 +1,4 @@
+import json
 from collections.abc import Iterator
 
 from hypothesis import given
@@ -78,6 +79,24 @@ def test_a_tree_is_bounded_and_says_what_it_left_out() -> None:
     assert main["children"][-1]["name"] == flame.REST
     deepest = [node for node in told if node["name"].startswith("d")][-1]
     assert [(child["name"], child["count"]) for child in deepest["children"]] == [(flame.REST, 7)]
+
+
+def test_a_tree_is_no_deeper_than_a_reader_of_json_goes() -> None:
+    deep = [f"d{n} (d.py:{n})" for n in range(3_000)]
+    found = flame.trees([("all", deep, 7, 100_000), ("all", deep[: flame.MAX_DEPTH], 1, 5)], {})
+    assert json.loads(json.dumps(found)) == found
+    told = list(nodes(found))
+    assert len(told) == 1 + flame.MAX_DEPTH + 1
+    assert [(node["name"], node["count"], node["self_count"]) for node in told[-2:]] == [
+        ("d199", 8, 1),
+        ("(rest)", 7, 7),
+    ]
+
+
+def test_a_line_of_more_digits_than_a_file_has_lines_is_none() -> None:
+    (tree,) = flame.trees([("all", [f"f (x.py:{'9' * 5_000})"], 1, 1)], {})
+    (node,) = tree["children"]
+    assert (node["file"], node["line"]) == (None, None)
 
 
 def _flat(tree: Record) -> Iterator[Record]:

@@ -52,6 +52,22 @@ def test_a_file_that_is_none_is_refused_and_leaves_what_was_set(adapters: LocalA
     assert core_hour(adapters) == 1
 
 
+def test_an_accounts_file_is_held_against_what_it_stands_over(
+    adapters: LocalAdapters, keeper: PriceKeeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    keeper.set(None, b"{currency: EUR, core_hour: 1}", "all.yaml")
+    keeper.set("acme", b"spot_factor: 0.3", "mine.yaml")
+    table = in_force(adapters.objects, "acme").tables[0]
+    assert (table.currency, table.core_hour, table.spot_factor) == ("EUR", 1, 0.3)
+    with pytest.raises(SettingsError, match=r"mine\.yaml: core_hour is None; allowed: a price in USD"):
+        keeper.set("acme", b"{currency: USD, gib_hour: 1}", "mine.yaml")
+    keeper.set("acme", b"{currency: EUR, gib_hour: 1}", "mine.yaml")
+    keeper.clear(None)
+    with caplog.at_level(logging.WARNING, "daskscope.prices"):
+        assert in_force(adapters.objects, "acme") == packaged()
+    assert "Prices of account acme are left out: " in caplog.text
+
+
 def test_what_cannot_be_read_any_more_is_left_out_and_said(
     adapters: LocalAdapters, keeper: PriceKeeper, caplog: pytest.LogCaptureFixture
 ) -> None:

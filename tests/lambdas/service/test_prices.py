@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from daskscope.agent import hardware
 from daskscope.errors import SettingsError
+from daskscope_lambdas.service import price_file
 from daskscope_lambdas.service.price_file import merged, packaged, read_override, read_tables
 from daskscope_lambdas.service.prices import Prices, PriceTable
 
@@ -16,12 +18,12 @@ TWO = b"""
 tables:
   - from: 2026-01-01
     source: a list
-    home: here
+    home: over-here-1
     core_hour: 1
     gib_hour: 0.1
     spot_factor: 0.5
-    regions: {here: {families: {m5: 2}, instance_types: {g5.xlarge: 9}}, there: {families: {m5: 3}}}
-  - {from: 2026-06-01, source: another, home: here, core_hour: 2, gib_hour: 0, spot_factor: 1, regions: {here: {}}}
+    regions: {over-here-1: {families: {m5: 2}, instance_types: {g5.xlarge: 9}}, over-there-1: {families: {m5: 3}}}
+  - {from: 2026-06-01, source: another, home: over-here-1, core_hour: 2, gib_hour: 0, spot_factor: 1, regions: {over-here-1: {}}}
 """
 
 
@@ -48,7 +50,22 @@ def test_sizes_of_a_family_cost_in_proportion():
     small = table.quote("t3.nano", "us-east-1", "on-demand")
     assert small is not None
     assert small.per_hour == pytest.approx(0.0052)
-    for odd in ("m6i.metal", "m6i.huge", "m6i", "m6i.", "", ".large", "m6i.xxlarge", "m6i.²xlarge", "x9.large"):
+    for odd in (
+        "m6i.metal",
+        "m6i.huge",
+        "m6i",
+        "m6i.",
+        "",
+        ".large",
+        "m6i.xxlarge",
+        "m6i.²xlarge",
+        "x9.large",
+        "m6i.0xlarge",
+        "m6i.01xlarge",
+        "m6i.1000xlarge",
+        f"m6i.{'9' * 308}xlarge",
+        f"m6i.{'9' * 5000}xlarge",
+    ):
         assert table.quote(odd, "us-east-1", "on-demand") is None, odd
 
 
@@ -87,14 +104,17 @@ def test_the_table_of_the_day_counts_and_before_the_first_that_one():
     assert [core_hour(day) for day in days] == [1, 1, 2, 2]
     assert [table.since for table in prices.tables] == [date(2026, 1, 1), date(2026, 6, 1)]
     first = prices.at(0.0)
-    there, gpu = first.quote("m5.xlarge", "there", "on-demand"), first.quote("g5.xlarge", "there", "on-demand")
+    there, gpu = (
+        first.quote("m5.xlarge", "over-there-1", "on-demand"),
+        first.quote("g5.xlarge", "over-there-1", "on-demand"),
+    )
     assert (there and there.per_hour, gpu and gpu.per_hour) == (6, 9)
 
 
 def test_an_own_price_counts_in_whatever_region_and_on_whatever_day():
-    prices = own("instance_types: {m6i.large: 0.05, box: 1}\nspot_factor: 0.3")
+    prices = own("instance_types: {m6i.large: 0.05, my.box: 1}\nspot_factor: 0.3")
     assert per_hour(prices, "m6i.large", "mars-1", "on-demand") == (0.05, "prices of account acme", "")
-    assert per_hour(prices, "box", None, "spot") == (0.3, "prices of account acme", "")
+    assert per_hour(prices, "my.box", None, "spot") == (0.3, "prices of account acme", "")
     assert per_hour(prices, "m6i.xlarge", "us-east-1", "on-demand") == (0.192, "list prices of 2026-01", "")
     assert prices.sources[-1] == "account acme: spot_factor 0.3, 2 instance types"
     assert prices.digest != packaged().digest
@@ -147,10 +167,22 @@ def test_an_account_stands_over_its_installation():
         ("spot_factor: 2", "mine.yaml: spot_factor is 2; allowed: a factor from 0 to 1."),
         ("instance_types: {m5.large: {}}", "mine.yaml: instance_types.m5.large is {}; "),
         ("instance_types: [m5.large]", "mine.yaml: instance_types is ['m5.large']; allowed: a mapping."),
-        ("instance_types: {5: 1}", "mine.yaml: instance_types is 5; allowed: a name of 1 to 64 printable characters."),
-        ('instance_types: {"a\\e[2J": 1}', "allowed: a name of 1 to 64 printable characters."),
-        ("regions: {eu: {families: {m5: -2}}}", "mine.yaml: regions.eu.families.m5 is -2; "),
-        ("regions: {eu: {m5: 2}}", "mine.yaml: regions.eu is 'm5'; allowed: families, instance_types."),
+        ("instance_types: {5: 1}", "mine.yaml: instance_types is 5; allowed: an instance type as EC2 names it, like m6i.large."),
+        ('instance_types: {"a\\e[2J": 1}', "allowed: an instance type as EC2 names it, like m6i.large."),
+        ("instance_types: {m6i.Large: 1}", "instance_types is 'm6i.Large'; allowed: an instance type as EC2 names it"),
+        ("regions: {eu: {}}", "regions is 'eu'; allowed: a region as EC2 names it, like eu-central-1."),
+        ("regions: {eu-west-1: {families: {m5.large: 1}}}", "families is 'm5.large'; allowed: a family as EC2 names it"),
+        ("core_hour: 1:30", "core_hour is '1:30'; "),
+        ("core_hour: 0x10", "core_hour is '0x10'; "),
+        ("core_hour: 010", "core_hour is '010'; "),
+        ("core_hour: 1_0", "core_hour is '1_0'; "),
+        ("core_hour: !!int '1:30'", "a tag stands there"),
+        ("core_hour: 1e999", "core_hour is inf; "),
+        ("? [core_hour]\n: 1", "a name that is no text"),
+        ("instance_types: {<<: {m5.large: 1}}", "instance_types is '<<'; "),
+        ("a: &a [x, x]\nb: [*a, *a]", "an alias stands there in"),
+        ("regions: {eu-west-1: {families: {m5: -2}}}", "mine.yaml: regions.eu-west-1.families.m5 is -2; "),
+        ("regions: {eu-west-1: {m5: 2}}", "mine.yaml: regions.eu-west-1 is 'm5'; allowed: families, instance_types."),
         ("currency: EUR", "mine.yaml: core_hour is None; allowed: a price in EUR"),
         ("{currency: euro, core_hour: 1}", "mine.yaml: currency is 'euro'; allowed: three capitals, like USD or EUR."),
         ("core_hour: 1\ncore_hour: 2", "core_hour stands there twice"),
@@ -161,8 +193,46 @@ def test_an_account_stands_over_its_installation():
 )  # fmt: skip
 def test_an_odd_file_is_an_error_that_names_the_place(text: str, said: str):
     with pytest.raises(SettingsError) as raised:
-        read_override(text.encode(), "account acme", "mine.yaml")
+        own(text)
     assert said in str(raised.value)
+    assert len(str(raised.value)) < 500
+
+
+def test_a_number_is_what_a_person_reads():
+    assert today(own("core_hour: 1e-2")).core_hour == 0.01
+    assert today(own("core_hour: .5")).core_hour == 0.5
+    assert today(own("core_hour: 1.5E+1")).core_hour == 15
+
+
+def test_an_error_shows_the_beginning_of_what_is_wrong():
+    with pytest.raises(SettingsError, match=r"core_hour is \['a+\.\.\.; allowed: a price") as raised:
+        own(f"core_hour: [{'a' * 100_000}]")
+    assert len(str(raised.value)) < 400
+
+
+def test_many_names_take_no_time_that_grows_with_their_square():
+    names = ", ".join(f"m{n}.large: 1" for n in range(15_000))
+    assert len(today(own(f"instance_types: {{{names}}}")).anywhere) == 15_000
+
+
+def test_names_are_those_that_the_agent_tells():
+    agents = {name: pattern.pattern.replace(r"\d", "[0-9]") for name, (_, pattern) in hardware._ANSWERS.items()}
+    assert (price_file._TYPES.pattern.pattern, price_file._REGIONS.pattern.pattern) == (
+        agents["instance_type"], agents["region"],
+    )  # fmt: skip
+
+
+def test_an_account_that_names_no_currency_means_its_installations():
+    euros = own("{currency: EUR, core_hour: 0.02, instance_types: {m5.large: 0.1}}")
+    both = own("spot_factor: 0.3", euros)
+    assert (today(both).currency, today(both).core_hour, today(both).spot_factor) == ("EUR", 0.02, 0.3)
+    assert per_hour(both, "m5.large", None, "on-demand")[0] == 0.1
+    assert both.sources == (*euros.sources, "account acme: spot_factor 0.3")
+    same = own("{currency: EUR, gib_hour: 0.5}", euros)
+    assert (today(same).core_hour, today(same).gib_hour) == (0.02, 0.5)
+    with pytest.raises(SettingsError, match=r"core_hour is None; allowed: a price in USD: .* are in EUR"):
+        own("{currency: USD, gib_hour: 0.5}", euros)
+    assert today(own("{currency: USD, core_hour: 1}", euros)).currency == "USD"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +243,7 @@ def test_an_odd_file_is_an_error_that_names_the_place(text: str, said: str):
         ("from: 2026-01-01", "from: January", "tables.0.from is 'January'; allowed: a day, like 2026-11-01."),
         ("source: a list", "source: ''", "tables.0.source is ''"),
         ("    source: a list\n", "", "tables.0.source is None; allowed: a value: it may not be missing."),
-        ("home: here\n", "home: mars\n", "tables.0.home is 'mars'; allowed: one of the regions, here, there."),
+        ("home: over-here-1\n", "home: mars\n", "tables.0.home is 'mars'; allowed: one of the regions, over-here-1, over-there-1."),
         ("tables:", "prices:", "the file is 'prices'; allowed: tables."),
         (TWO.decode(), "tables: []", "tables is []; allowed: a list of tables."),
     ],

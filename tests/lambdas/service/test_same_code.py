@@ -129,3 +129,23 @@ def test_hardware_for_the_same_code(same_code: SameCode) -> None:
     assert same_code.hardware("acme", 10, 0, fingerprint="0" * 16).rows == []
     page = same_code.hardware("acme", 1, 1, fingerprint=code["fingerprint"]).rows
     assert [each["workers"] for each in page] == [1]
+
+
+def test_workers_one_after_another_are_one(rig: LakeRig, same_code: SameCode) -> None:
+    """Ten of 4 threads, each there for 10 s of a computation of 100 s, the last one for longer."""
+    begin_ms = START_MS + 70_000
+    ten = [
+        member(no=no, id=f"w{no}", n_threads=4, hardware=0, joined_ms=begin_ms + no * 10_000,
+               left_ms=begin_ms + (no + 1) * 10_000 if no < 9 else None)
+        for no in range(10)
+    ]  # fmt: skip
+    call = [[wire.Frame(code="c" * 32, file="job.py", line=3)]]
+    ran = [
+        wire.Computation(no=0, start_ms=begin_ms, stop_ms=begin_ms + 100_000, code=call),
+        wire.Computation(no=1, start_ms=begin_ms + 5_000, stop_ms=begin_ms + 5_000, code=call),
+    ]
+    rig.write(envelope(cluster="3" * 32, cluster_id=3, computations=ran, members=ten, hardware=[LARGE]))
+    code = next(each for each in same_code.code("acme", 10, 0).rows if each["n"] == 2)
+    found = same_code.hardware("acme", 10, 0, fingerprint=code["fingerprint"]).rows
+    (only,) = found
+    assert (only["n"], only["workers"], only["thread_seconds"]) == (2, 1, 200.0)  # the median of 400 s and none

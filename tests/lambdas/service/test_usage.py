@@ -75,6 +75,32 @@ def test_workers_on_one_machine_count_once_and_gaps_do_not_count(rig: LakeRig, r
     assert (spot.instance_type, spot.machine_us, spot.thread_us) == ("m6i.xlarge", 10 * HOUR_US, 40 * HOUR_US)
 
 
+def test_a_machine_is_one_whatever_each_of_its_workers_told_of_it(rig: LakeRig, reader: UsageReader) -> None:
+    less = wire.Hardware(cores=1, memory_bytes=1 << 30, provider="aws", instance_type="m6i.large", region="us-east-1")
+    rig.write(
+        envelope(
+            hardware=[less, M6I, wire.Hardware(instance_type="m6i.large"), DESKTOP],
+            members=[worker(no, "10.0.0.1", 0, 3, hardware=no) for no in range(4)],
+        )
+    )
+    (found,) = used(reader, 3).machines
+    assert (found.n_machines, found.machine_us, found.thread_us) == (1, 3 * HOUR_US, 24 * HOUR_US)
+    assert (found.region, found.lifecycle, found.cores, found.memory_bytes) == ("us-east-1", "on-demand", 2, 8 << 30)
+
+
+def test_the_next_machine_of_an_address_may_be_a_spot_one(rig: LakeRig, reader: UsageReader) -> None:
+    spot = wire.Hardware(cores=2, memory_bytes=8 << 30, instance_type="m6i.large", lifecycle="spot")
+    rig.write(
+        envelope(
+            hardware=[M6I, spot, SPOT],
+            members=[worker(no, "10.0.0.1", 2 * no, 2 * no + no + 1, hardware=no) for no in range(3)],
+        )
+    )
+    assert [(each.instance_type, each.lifecycle, each.machine_us) for each in used(reader, 9).machines] == [
+        ("m6i.xlarge", "spot", 3 * HOUR_US), ("m6i.large", "spot", 2 * HOUR_US), ("m6i.large", "on-demand", HOUR_US),
+    ]  # fmt: skip
+
+
 def test_the_schedulers_machine_counts_where_it_told_its_type(rig: LakeRig, reader: UsageReader) -> None:
     scheduler: dict[str, Any] = {"role": "scheduler", "n_threads": 0, "memory_limit_bytes": 0}
     rig.write(

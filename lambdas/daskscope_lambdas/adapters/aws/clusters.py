@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,8 @@ class DynamoClusters:
 
     def __init__(self, client: Callable[[], DynamoDBClient], table: str) -> None:
         self._table = Table(client, table)
+        self._owners: Mapping[str, str] = {}
+        """Accounts of the clusters that lived when `changed` was last asked, by UUID."""
 
     def enrol(self, account: str, uuid: str, started_at: float, received_at: float) -> ClusterRow:
         row = self._known_or_deleted(uuid)
@@ -161,8 +163,10 @@ class DynamoClusters:
     def changed(
         self, account: str, since_at: float, last_id: int = 0, running: Collection[str] = ()
     ) -> Iterator[ClusterRow]:
-        found = self._all(account) if last_id < 1 else self._suspects(account, last_id, running)
-        return (row for row in found if row.last_received_at >= since_at)
+        if last_id < 1:
+            return (row for row in self._all(account) if row.last_received_at >= since_at)
+        found = self._suspects(account, last_id, running)
+        return (row for row in found if row.last_received_at >= since_at or row.id > last_id)
 
     def _all(self, account: str) -> Iterator[ClusterRow]:
         cursor = None
@@ -174,15 +178,24 @@ class DynamoClusters:
                 return
 
     def _suspects(self, account: str, last_id: int, running: Collection[str]) -> Iterator[ClusterRow]:
-        """No index tells who was heard of when, for each message would write it: those that may have been."""
-        told: set[str] = set()
+        """No index tells who was heard of when, for each message would write it: those that may have been.
+
+        Nor does one tell whose the living are. An owner never changes while a cluster lives, so a process reads those
+        of other accounts once.
+        """
         entries = self._table.query(LIVING, f"#{LIVES_IN} = :life", {"life": rows.LIFE})
-        living = (rows.uuid_of(entry) for entry in entries)
-        keys = chain(living, running, self._enrolled_after(account, last_id - _UNDER_WAY))
+        living = [rows.uuid_of(entry) for entry in entries]
+        before, owners, told = self._owners, dict[str, str](), set[str]()
+        owners.update((uuid, before[uuid]) for uuid in living if uuid in before)
+        ours = (uuid for uuid in living if owners.get(uuid, account) == account)
+        keys = chain(ours, running, self._enrolled_after(account, last_id - _UNDER_WAY))
         while some := list(islice(keys, _TOGETHER)):
             new = sorted(set(some) - told)
             told.update(new)
-            yield from self.get_many(account, new)
+            items = self._table.get_many([rows.key(uuid) for uuid in new])
+            owners.update((rows.uuid_of(item), item["account"]) for item in items if LIVES_IN in item)
+            yield from (rows.row(item) for item in items if item.get("account") == account)
+        self._owners = owners
 
     def _enrolled_after(self, account: str, last_id: int) -> Iterator[str]:
         """UUIDs of those with higher numbers."""

@@ -43,14 +43,19 @@ class CatalogClusters:
         self,
         account: str,
         since_at: float,
-        last_id: int = 0,  # noqa: ARG002  all that is known is at hand
-        running: Collection[str] = (),  # noqa: ARG002  likewise
+        last_id: int = 0,
+        running: Collection[str] = (),  # noqa: ARG002  all that is known is at hand
     ) -> Iterator[ClusterRow]:
         # The column has milliseconds: enough to leave most of them out unread.
         at_least = pa.scalar(math.floor(since_at * 1000), pa.int64()).cast(MOMENT)
-        late = self._catalog.found().rows.filter(pc.field("last_received_at") >= at_least)
-        rows = (self._row_of(text) for text in late.column("row").to_pylist())
-        return (row for row in rows if row.account == account and row.last_received_at >= since_at)
+        new_from = last_id + 1 if last_id > 0 else math.inf
+        late = (pc.field("last_received_at") >= at_least) | (pc.field("cluster_id") >= new_from)
+        rows = (self._row_of(text) for text in self._catalog.found().rows.filter(late).column("row").to_pylist())
+        return (
+            row
+            for row in rows
+            if row.account == account and (row.last_received_at >= since_at or row.id >= new_from)
+        )
 
     def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:
         check_limit(limit)

@@ -159,8 +159,8 @@ class SqliteClusters:
         self,
         account: str,
         since_at: float,
-        last_id: int = 0,  # noqa: ARG002  nothing need be known: the index holds when each was heard of
-        running: Collection[str] = (),  # noqa: ARG002  likewise
+        last_id: int = 0,
+        running: Collection[str] = (),  # noqa: ARG002  the index holds when each was heard of
     ) -> Iterator[ClusterRow]:
         cursor = None
         while True:
@@ -168,7 +168,24 @@ class SqliteClusters:
             yield from page.rows
             cursor = page.cursor
             if cursor is None:
+                break
+        if last_id > 0:
+            yield from self._new_but_earlier(account, since_at, last_id)
+
+    def _new_but_earlier(self, account: str, since_at: float, last_id: int) -> Iterator[ClusterRow]:
+        """With higher numbers, by them, and last heard of before `since_at`."""
+        while True:
+            with self._database.reading() as connection:
+                rows = connection.execute(
+                    """
+                    SELECT * FROM clusters WHERE account = ? AND id > ? AND last_received_at < ? ORDER BY id LIMIT ?
+                    """,
+                    (account, last_id, since_at, _TOGETHER),
+                ).fetchall()
+            if not rows:
                 return
+            yield from map(_cluster, rows)
+            last_id = rows[-1]["id"]
 
     def accounts(self) -> set[str]:
         with self._database.reading() as connection:
