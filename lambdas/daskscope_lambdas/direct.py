@@ -105,7 +105,7 @@ class Direct:
             raise NotFound(f"This lake was opened for account {self._account}, and not for {account}.")
         given = {name: str(at) for name, at in (("since", since), ("until", until)) if at is not None}
         try:
-            now = self._world.clock.now()
+            now = self._world.wall.now()
             between = self._moment(given, "since", now), self._moment(given, "until", now)
             answer = self._sql.select(query, self._account, params, *between)
         except errors.BadParameterError as error:

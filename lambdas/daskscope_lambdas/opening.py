@@ -40,7 +40,10 @@ def _account(lake: Place, account: str | None) -> str:
     """`account`, or the only one. Raises StoreError, DaskscopeError that names those that are there."""
     accounts = lake.accounts()
     if not accounts:
-        what = "no catalog of clusters" if _PARTS & set(lake.folders("")) else "nothing of a lake"
+        is_lake = bool(_PARTS & set(lake.folders("")))
+        if is_lake and account is not None:
+            return account  # Whose rows the open files are, each says: what was told is there without a catalog.
+        what = "no catalog of clusters, which names the account," if is_lake else "nothing of a lake"
         raise NotFound(
             f"There is {what} in {lake.named()}. A server writes one within a minute of the first message (in AWS, "
             "within a quarter of an hour): is this where its lake is, and does it run?"

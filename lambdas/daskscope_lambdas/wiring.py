@@ -41,6 +41,8 @@ class Adapters:
     tokens: Tokens
     vault: Vault
     clock: Clock
+    wall: Clock
+    """That of who asks: what `since` counts back from. `clock` is the same, but where a lake is only read."""
     lake_root: str
     """Where `objects` lie, as a path or URI that pyarrow opens."""
     warm: Callable[[Iterable[Port]], object]
@@ -97,6 +99,7 @@ def _local(env: LocalEnv, clock: Clock) -> LocalAdapters:
         tokens=local.SqliteTokens(database),
         vault=vault,
         clock=clock,
+        wall=clock,
         lake_root=env.lake,
         warm=lambda _ports: None,
         close=database.close,
@@ -130,6 +133,7 @@ def _aws(env: AwsEnv, clock: Clock) -> Adapters:
         tokens=aws.DynamoTokens(registry, env.table),
         vault=aws.SsmVault(clients.ssm, env.keys, env.keys_kms_key),
         clock=clock,
+        wall=clock,
         lake_root=env.lake,
         warm=lambda ports: [behind[port]() for port in ports],
         close=clients.close,
@@ -137,7 +141,7 @@ def _aws(env: AwsEnv, clock: Clock) -> Adapters:
 
 
 def _direct(env: DirectEnv, clock: Clock) -> Adapters:
-    """Nothing is made or changed. Time stands where the registry's rows are from."""
+    """Nothing is made or changed. By `clock`, time stands where the registry's rows are from."""
     from daskscope_lambdas.adapters import direct
     from daskscope_lambdas.service.catalog_files import CatalogFiles
     from daskscope_lambdas.service.catalog_rows import row_of_json
@@ -157,6 +161,7 @@ def _direct(env: DirectEnv, clock: Clock) -> Adapters:
         tokens=direct.OwnToken(),
         vault=direct.vault(env.keys),
         clock=direct.CatalogClock(catalog, clock),
+        wall=clock,
         lake_root=env.lake,
         warm=lambda _ports: None,
         close=lambda: None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -125,6 +126,17 @@ def begin(since: Moment, cluster: Cluster | None) -> int | str | None:
     if since == AUTO:
         return None if cluster is not None else seconds(WEEK)
     return moment(since, "since")
+
+
+def count(name: str, value: int | None) -> int | None:
+    """`value` itself, of which there is at least one. Raises SettingsError."""
+    try:
+        found = None if value is None or isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        found = None
+    if value is not None and (found is None or found < 1):
+        raise SettingsError(name, value, "a whole number of 1 or more, or None for all")
+    return found
 
 
 def level_of(wanted: str | int | None) -> str | int | None:

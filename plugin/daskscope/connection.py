@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from daskscope import direct, settings
 from daskscope.arguments import TIMEOUT, Timeout, one_of, timeout_of
 from daskscope.discovery import PORT, find_server, rendezvous
-from daskscope.errors import ServerError, ServerUnreachable, SettingsError
+from daskscope.errors import DaskscopeError, ServerError, ServerUnreachable, SettingsError
 from daskscope.progress import Progress
 from daskscope.remote import Remote
 from daskscope.replies import told
@@ -23,6 +23,11 @@ logger = logging.getLogger("daskscope")
 PAGE, LONG_PAGE, LINES_PAGE, LARGE_PAGE = 100, 1000, 5000, 20_000
 """Records asked for at a time: large ones, those with long texts or lists of their own, log lines, and others of which
 a cluster has many. Of the last three the server takes no more."""
+
+
+Needs = Mapping[str, type]
+"""Keys that an answer has, and of what type they are."""
+NONE: Needs = {}
 
 
 class Connection:
@@ -45,9 +50,10 @@ class Connection:
         configured = settings.load().but(server=None if root else server, token=token, account=account)
         self._account, self._data = configured.account, configured.data
         root = root or direct.root_of(configured.server, "daskscope.server")
-        self.source: Source
+        self._source: Source
+        self._is_open = True
         if root is not None:
-            self.source = direct.Lake(root, self._account, keys)
+            self._source = direct.Lake(root, self._account, keys)
             return
         if keys is not None:
             raise SettingsError("keys", keys, "None with a server: it has the keys itself")
@@ -58,7 +64,7 @@ class Connection:
                 f"(looked for {rendezvous(configured.data, PORT)}). "
                 "Start one with `daskscope serve`, or set daskscope.server to its address."
             )
-        self.source = Remote(found, timeout_s)
+        self._source = Remote(found, timeout_s)
 
     def __enter__(self) -> Connection:
         return self
@@ -73,7 +79,23 @@ class Connection:
         return Connection(*self._asked_for)
 
     def close(self) -> None:
-        self.source.close()
+        self._is_open = False
+        self._source.close()
+
+    @property
+    def name(self) -> str:
+        """Whom it asks, also when it is closed."""
+        return self._source.name
+
+    @property
+    def source(self) -> Source:
+        """Raises DaskscopeError once it is closed."""
+        if not self._is_open:
+            raise DaskscopeError(
+                f"This session with {self.name} has ended (by disconnect(), or with its `with`) and answers no more: "
+                "daskscope.connect() makes another."
+            )
+        return self._source
 
     def account(self, account: str | None = None, workspace: str | None = None) -> str:
         """The account that is asked about. Raises SettingsError for two that differ, and for what is no name."""
@@ -81,16 +103,18 @@ class Connection:
         if named is not None:
             return str(settings.load().but(account=named).account)
         if self._account is None:
-            self._account = str(self.get("/whoami", {})["account"])
+            self._account = str(self.get("/whoami", {}, {"account": str})["account"])
         return self._account
 
-    def get(self, path: str, query: Mapping[str, Any]) -> dict[str, Any]:
-        """The JSON object at a path under `/api/v1`; query parameters that are None are left out."""
-        return self._call("GET", path, {key: str(value) for key, value in query.items() if value is not None})
+    def get(self, path: str, query: Mapping[str, Any], needs: Needs = NONE) -> dict[str, Any]:
+        """The JSON object at a path under `/api/v1`; query parameters that are None are left out. Raises ServerError
+        where it has not what it `needs`."""
+        given = {key: str(value) for key, value in query.items() if value is not None}
+        return self._call("GET", path, given, needs=needs)
 
-    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def post(self, path: str, body: Mapping[str, Any], needs: Needs = NONE) -> dict[str, Any]:
         """The JSON object that answers a JSON object posted to a path under `/api/v1`."""
-        return self._call("POST", path, {}, body)
+        return self._call("POST", path, {}, body, needs)
 
     def delete(self, path: str) -> dict[str, Any]:
         """The JSON object that answers."""
@@ -105,16 +129,17 @@ class Connection:
         return f"{link}?{urlencode(shown)}" if shown else link
 
     def pages(
-        self, path: str, query: Mapping[str, Any], limit: int | None, size: int = PAGE
+        self, path: str, query: Mapping[str, Any], limit: int | None, size: int = PAGE, needs: Needs = NONE
     ) -> Iterator[dict[str, Any]]:
         """The answers that hold a list, `size` records each, to its end or with `limit` in all."""
+        needs = {"items": list, **needs}
         skipped: set[str] = set()
         cursor: str | None = None
         n = 0
         with Progress(limit) as progress:
             while limit is None or n < limit:
                 wanted = size if limit is None else min(size, limit - n)
-                answer = self.get(path, {**query, "limit": wanted, "cursor": cursor})
+                answer = self.get(path, {**query, "limit": wanted, "cursor": cursor}, needs)
                 yield answer
                 n += len(answer["items"])
                 progress.told(n, answer.get("total") if isinstance(answer.get("total"), int) else None)
@@ -131,6 +156,11 @@ class Connection:
             logger.warning("Records are missing: the server could not read %d files (%s).", len(skipped), names)
 
     def _call(
-        self, method: str, path: str, query: Mapping[str, str], body: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
+        needs: Needs = NONE,
     ) -> dict[str, Any]:
-        return told(self.source.request(method, path, query, body), self.source, self._data)
+        return told(self.source.request(method, path, query, body), self.source, self._data, needs)

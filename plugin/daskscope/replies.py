@@ -39,23 +39,42 @@ _NO_ROUTE = re.compile(r"Nothing answers [A-Z]+ /api/")
 """How a server says that it has no such route."""
 
 
-def told(answer: Answer, source: Source, data: str) -> dict[str, Any]:
-    """The JSON object of an answer; `data` is the user's data folder. Raises DaskscopeError."""
+def told(answer: Answer, source: Source, data: str, needs: Mapping[str, type]) -> dict[str, Any]:
+    """The JSON object of an answer, with the keys that it `needs`; `data` is the user's data folder. Raises
+    DaskscopeError."""
     _check_version(answer, source)
     if not 200 <= answer.status < 300:
         raise _error(answer, source, data)
-    return _object(answer, source)
+    found = _object(answer, source)
+    if missing := [name for name, kind in needs.items() if not _is_of(found.get(name), kind)]:
+        raise _not_ours(answer, source, f"an object without {', '.join(missing)}")
+    return found
+
+
+def _is_of(value: Any, kind: type) -> bool:
+    """A list is one of records."""
+    return isinstance(value, kind) and (kind is not list or all(isinstance(row, dict) for row in value))
+
+
+def _not_ours(answer: Answer, source: Source, what: str) -> ServerError:
+    return ServerError(
+        f"{source.name} answered HTTP {answer.status} with {what}, which is not the API's JSON: "
+        "is it a daskscope server?"
+    )
 
 
 def _check_version(answer: Answer, source: Source) -> None:
-    """What a later API answers may not be what it is taken for."""
+    """What another API answers may not be what it is taken for; who names none is judged by the answer."""
     theirs = answer.headers.get(API_HEADER.lower(), "")
-    if theirs.isascii() and theirs.isdigit() and int(theirs) > API:
-        release = source.clean(answer.headers.get(VERSION_HEADER.lower())) or "a later release"
-        raise VersionMismatch(
-            f"{source.name} runs daskscope {release}, whose answers this client, {__version__}, does not understand. "
-            "Upgrade the client: pip install -U daskscope"
-        )
+    if not (theirs.isascii() and theirs.isdigit()) or int(theirs) == API:
+        return
+    if int(theirs) < API:
+        raise _to_upgrade(answer, source)
+    release = source.clean(answer.headers.get(VERSION_HEADER.lower())) or "a later release"
+    raise VersionMismatch(
+        f"{source.name} runs daskscope {release}, whose answers this client, {__version__}, does not understand. "
+        "Upgrade the client: pip install -U daskscope"
+    )
 
 
 def _object(answer: Answer, source: Source) -> dict[str, Any]:
@@ -64,10 +83,7 @@ def _object(answer: Answer, source: Source) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise ServerError(
-            f"{source.name} answered HTTP {answer.status} with something that is not the API's JSON: "
-            "is it a daskscope server?"
-        )
+        raise _not_ours(answer, source, "something that is no object")
     return found
 
 
@@ -96,6 +112,11 @@ def _older(answer: Answer, source: Source) -> VersionMismatch | None:
     release = source.clean(answer.headers.get(VERSION_HEADER.lower()))
     if release and _numbers(release) >= _numbers(__version__):
         return None
+    return _to_upgrade(answer, source)
+
+
+def _to_upgrade(answer: Answer, source: Source) -> VersionMismatch:
+    release = source.clean(answer.headers.get(VERSION_HEADER.lower()))
     return VersionMismatch(
         f"{source.name} runs daskscope {release or 'of an earlier release'} and does not know what this client, "
         f"{__version__}, asks for. Upgrade the server: pip install -U 'daskscope[serve]', or deploy anew."

@@ -33,12 +33,17 @@ CATALOG_COLUMNS = tuple(name for name in CATALOG.schema.names if name != "row")
 _RELATIONS = {name: table.schema for name, table in {**TABLES, **ROLLUPS}.items()}
 _RELATIONS[CATALOG.name] = pa.schema([CATALOG.schema.field(name) for name in CATALOG_COLUMNS])
 
+_ABOUT = ("information_schema", "pg_catalog")
+"""Schemas whose tables tell of tables."""
+
 
 @dataclass(frozen=True, slots=True)
 class FreeQuestion(Question):
     """`params` are handed on as they are: by name, or in their order."""
 
     params: Params = None
+    shows: bool = False
+    """Whether it asks which tables there are."""
 
     def arguments(self, given: dict[str, Any]) -> Any:  # noqa: ARG002  they came with the question
         return self.params
@@ -64,7 +69,9 @@ class FreeLake(Lake):
                 skipped += found.skipped
         if CATALOG.name in query.reads:
             given[CATALOG.name] = catalog()
-        scope.given = given
+        # Without rows, for their names alone: what it reads is there besides.
+        shown = {name: schema.empty_table() for name, schema in _RELATIONS.items() if query.shows}
+        scope.given = {**{name: rows for name, rows in shown.items() if name not in query.reads}, **given}
         tables = tuple(name for name in query.reads if name in TABLES)
         try:
             answer = self._answer(FreeQuestion(query.sql, tables, query.params), scope, {})
@@ -95,17 +102,20 @@ def question(sql: str, params: Params = None) -> FreeQuestion:
             ) from error
         except duckdb.Error as error:
             raise BadRequest(str(error)) from error
-    found = {name.lower() for name in _tables(json.loads(tree))}
-    return FreeQuestion(sql, tuple(sorted(found & _RELATIONS.keys())), params or None)
+    nodes = list(_nodes(json.loads(tree)))
+    # Also of those that the query calls its own.
+    found = {node["table_name"].lower() for node in nodes if node["type"] == "BASE_TABLE"}
+    shows = any(node["type"] == "SHOW_REF" or node.get("schema_name", "").lower() in _ABOUT for node in nodes)
+    return FreeQuestion(sql, tuple(sorted(found & _RELATIONS.keys())), params or None, shows)
 
 
-def _tables(tree: Any) -> Iterator[str]:
-    """Names of all tables in what DuckDB's parser made of a query, also of those that it calls its own."""
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """All that has a type in what DuckDB's parser made of a query."""
     if isinstance(tree, list):
         for each in cast("list[Any]", tree):
-            yield from _tables(each)
+            yield from _nodes(each)
     elif isinstance(tree, dict):
         node = cast("dict[str, Any]", tree)
-        if node.get("type") == "BASE_TABLE":
-            yield node["table_name"]
-        yield from _tables(list(node.values()))
+        if "type" in node:
+            yield node
+        yield from _nodes(list(node.values()))

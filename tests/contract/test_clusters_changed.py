@@ -69,9 +69,7 @@ def test_one_whose_number_was_given_out_and_whose_row_came_late_is_told(clusters
     assert "u2" in changed(clusters, 105.0, 3, ("u1", "u3"))
 
 
-def test_who_is_new_is_told_though_the_clock_was_set_back(
-    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_new_is_told_though_the_clock_was_set_back(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daskscope_lambdas.adapters.local.clusters._TOGETHER", 4)
     enrol(clusters, "u1", "u2", at=5000.0)
     later = [f"v{n}" for n in range(10)]

@@ -79,6 +79,20 @@ def test_tables_are_described(told: LakeRig) -> None:
     found = {row["column_name"] for row in rows(told, "DESCRIBE samples")}
     assert found == set(TABLES["samples"].schema.names)
     assert "row" not in {row["column_name"] for row in rows(told, "DESCRIBE catalog")}
+    assert {row["column_name"] for row in rows(told, "SHOW events")} == set(TABLES["events"].schema.names)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SHOW TABLES",
+        "SELECT name FROM (SHOW ALL TABLES)",
+        "SELECT table_name AS name FROM information_schema.tables, (SELECT count(*) AS n FROM events) WHERE n = 2",
+    ],
+)
+def test_it_is_told_which_tables_there_are(told: LakeRig, query: str) -> None:
+    assert {row["name"] for row in rows(told, query)} >= {*TABLES, *ROLLUPS, CATALOG.name}
+    assert rows(told, "SELECT count(*) AS n FROM events, (SHOW TABLES) WHERE name = 'tasks'") == [{"n": 2}]
 
 
 @pytest.mark.parametrize(

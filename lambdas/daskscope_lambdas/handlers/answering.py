@@ -44,7 +44,7 @@ def lake_page(event: Event, ask: Ask, most: int = parameters.MAX_LAKE_LIMIT) -> 
     then, and the others hold to it: what arrives between two pages moves nothing."""
     given = event.query_string_parameters
     limit = parameters.limit(given, most=most)
-    at = parameters.position(given, house.adapters().clock.now())
+    at = parameters.position(given, house.adapters().wall.now())
     found = ask(limit + 1, at.offset, at.until)  # one more than asked for, to know whether a page follows
     items = fitting(found.rows[:limit])
     following = replace(at, offset=at.offset + len(items), until=found.until)

@@ -44,7 +44,7 @@ def one(account: str, computation: str) -> Response[str]:
 
 def _wanted(cluster: str | None = None) -> Wanted:
     given = _given()
-    now = parameters.position(given, house.adapters().clock.now()).asked_at
+    now = parameters.position(given, house.adapters().wall.now()).asked_at
     since, until = parameters.between(given, now)
     return Wanted(
         since=since,

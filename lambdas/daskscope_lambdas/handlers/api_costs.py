@@ -16,7 +16,7 @@ router = APIGatewayHttpRouter()
 def costs(account: str) -> Response[str]:
     answering.check_account(router.current_event, account)
     given = router.current_event.query_string_parameters
-    at = parameters.position(given, house.adapters().clock.now())
+    at = parameters.position(given, house.adapters().wall.now())
     between = parameters.between(given, at.asked_at)
     by, tag, user = parameters.several(given, "by", list(KEYS)) or ["user"], given.get("tag"), given.get("user")
     if ("tag" in by) != bool(tag):

@@ -44,7 +44,7 @@ def _page(profile: Callable[[datetime | None], Profile]) -> Response[str]:
 
 def _wanted(allowed: Sequence[str]) -> Wanted:
     given = _given()
-    since, until = parameters.between(given, parameters.position(given, house.adapters().clock.now()).asked_at)
+    since, until = parameters.between(given, parameters.position(given, house.adapters().wall.now()).asked_at)
     return Wanted(
         prefix=given.get("prefix") or None,
         user=given.get("user") or None,

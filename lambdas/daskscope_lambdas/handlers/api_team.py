@@ -162,7 +162,7 @@ def _named(name: str) -> str | None:
 
 def _now() -> float:
     """Epoch seconds from which times count back: on later pages when the first was asked for."""
-    return parameters.position(_given(), house.adapters().clock.now()).asked_at
+    return parameters.position(_given(), house.adapters().wall.now()).asked_at
 
 
 def _given() -> dict[str, str]:

@@ -15,7 +15,7 @@ _STATES: dict[str, Status] = {state: state for state in get_args(Status)}
 def page(account: str, given: parameters.Parameters, limit: int) -> Page:
     """The page of `account`'s clusters that these parameters ask for. Raises BadParameterError."""
     cursor, sort = given.get("cursor") or None, parameters.sort(given, SORTS, LATEST_START)
-    wanted = _filter(given, house.adapters().clock.now())
+    wanted = _filter(given, house.adapters().wall.now())
     try:
         return reading.catalog().page(account, wanted, limit, cursor, sort)
     except ValueError as error:

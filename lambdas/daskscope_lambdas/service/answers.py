@@ -29,14 +29,17 @@ class Depth:
 
     prefixes: Sequence[Mapping[str, Any]] = ()
     kinds: Sequence[Mapping[str, Any]] = ()
-    """All of them: `type`, `text`, `count`."""
+    """All of them: `type`, `text`, `count`; `family`, the same for those whose texts differ in figures and names alone."""
+
+
+_NOTHING = Depth()
 
 
 def answers(row: ClusterRow, now: float, depth: Depth, priced: Cost) -> dict[str, Answer]:
     """All five, by name, in their order."""
     state = status(row, now)
     return {
-        "finished": finished(row, now, state),
+        "finished": finished(row, now, state, depth),
         "exceptions": exceptions(row, depth),
         "cost": cost(priced),
         "time": time(row, depth),
@@ -44,18 +47,21 @@ def answers(row: ClusterRow, now: float, depth: Depth, priced: Cost) -> dict[str
     }
 
 
-def finished(row: ClusterRow, now: float, state: Status) -> Answer:
+def finished(row: ClusterRow, now: float, state: Status, depth: Depth = _NOTHING) -> Answer:
     """Did it finish?"""
     seen, failed, left = row.totals.get("n_tasks", 0), row.totals.get("n_tasks_erred", 0), _left(row)
-    figures = {"n_tasks": seen, "n_left": left, "up_seconds": up_s(row, now)}
-    done, up = max(0, seen - left), duration(up_s(row, now))
+    given_up = _given_up(depth, failed)
+    figures = {"n_tasks": seen, "n_left": left, "n_given_up": given_up, "up_seconds": up_s(row, now)}
+    done, up = max(0, seen - left - given_up), duration(up_s(row, now))
     if state == "running":
         progress = f"{share(done, seen)} of {count(seen, 'task')} done" if seen else "no task seen yet"
         return {"verdict": "running", "sentence": f"Running for {up}; {progress}.", **figures}
-    rest = f"{count(left, 'task')} not done" if left else "none left to do"
-    tasks = f"{count(seen, 'task')} seen, {failed:,} failed, {rest}"
+    rest = f", {count(left, 'task')} not done" if left else "" if given_up else ", none left to do"
+    if given_up:
+        rest += f"; {count(given_up, 'task was', 'tasks were')} given up before done"
+    tasks = f"{count(seen, 'task')} seen, {failed:,} failed{rest}"
     if state == "stopped":
-        verdict = "unfinished" if left else "finished"
+        verdict = "unfinished" if left or given_up else "finished"
         return {"verdict": verdict, "sentence": f"Closed after {up}{_because(row)}; {tasks}.", **figures}
     sentence = (
         f"Not heard of for {duration(now - row.last_received_at)}, after {up}: lost. At its last message: {tasks}"
@@ -66,16 +72,18 @@ def finished(row: ClusterRow, now: float, state: Status) -> Answer:
 def exceptions(row: ClusterRow, depth: Depth) -> Answer:
     """What failed?"""
     failed, lost = row.totals.get("n_tasks_erred", 0), row.totals.get("n_workers_lost", 0)
-    kinds: Counter[tuple[str, str]] = Counter()
+    kinds: Counter[str] = Counter()
+    texts: dict[str, tuple[str, str]] = {}
     of_dask = 0
     for found in depth.kinds:
         if found.get("origin") == "dask":  # No task's doing: Dask says that it failed itself.
             of_dask += found["count"]
         else:
-            kinds[found["type"], found["text"]] += found["count"]
+            kinds[found["family"]] += found["count"]
+            texts.setdefault(found["family"], (found["type"], found["text"]))
     known = max(failed, kinds.total())
     figures = {"count": known, "kinds": len(kinds), "workers_lost": lost, "of_dask": of_dask}
-    besides = f" Dask itself failed {count(of_dask, 'time')}." if of_dask else ""
+    besides = f" Dask itself failed {_times(of_dask)}." if of_dask else ""
     besides += f" {count(lost, 'worker')} went without being asked to." if lost else ""
     if not known:
         verdict = "failed" if of_dask else "workers-lost" if lost else "none"
@@ -83,12 +91,13 @@ def exceptions(row: ClusterRow, depth: Depth) -> Answer:
     if not kinds:
         sentence = f"{count(known, 'task')} failed; no text of an exception has arrived.{besides}"
         return {"verdict": "failed", "sentence": sentence, **figures}
-    ((kind, text), times), *_ = kinds.most_common(1)
+    (family, times), *_ = kinds.most_common(1)
+    kind, text = texts[family]
     # Dask's text is the exception's repr, which as a rule begins with its type.
     # What the plugin had to drop may have been of any kind.
     at_least = "at least " if row.lost.get("exceptions") else ""
     first = _short(text if text.startswith(kind) else f"{kind}: {text}".rstrip(": "))
-    most = f"the most frequent, {times:,} times" if len(kinds) > 1 else f"{times:,} times"
+    most = f"the most frequent, {_times(times)}" if len(kinds) > 1 else _times(times)
     sentence = f"{count(known, 'task')} failed, {at_least}{count(len(kinds), 'kind')} of exception; {most}: {first}"
     return {"verdict": "failed", "sentence": f"{sentence}{'.' + besides if besides else ''}", **figures}
 
@@ -109,7 +118,7 @@ def cost(found: Cost) -> Answer:
         sentence = "No worker has been seen, so nothing is known of the cost."
         return {"verdict": "unknown", "sentence": sentence, **figures}
     sentence = f"{money(found.dollars, found.currency)}, {found.basis}."
-    sentence += f" {money(found.idle_dollars, found.currency)} of it for thread time in which no task ran"
+    sentence += f" {money(found.idle_dollars, found.currency)} of it for thread time in which no task that has ended ran"
     if found.failed_dollars:
         sentence += f", {money(found.failed_dollars, found.currency)} for tasks that failed"
     return {"verdict": found.quality, "sentence": f"{sentence}.", **figures}
@@ -180,6 +189,17 @@ def _at_work(row: ClusterRow, now: float, tasks: Mapping[str, int]) -> Answer:
 
 def _left(row: ClusterRow) -> int:
     return sum(row.totals.get(field, 0) for field in ("waiting", "queued", "no_worker", "processing"))
+
+
+def _given_up(depth: Depth, failed: int) -> int:
+    """Tasks that nobody wanted any more before one of their group was done. A failed one of which no group is known may
+    be among them, and is not counted."""
+    given_up, placed = (sum(each[name] for each in depth.prefixes) for name in ("n_given_up", "n_tasks_erred"))
+    return max(given_up - max(failed - placed, 0), 0)
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{n:,} times"
 
 
 def _because(row: ClusterRow) -> str:

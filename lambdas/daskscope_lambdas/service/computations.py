@@ -46,8 +46,8 @@ STATUSES = ("running", "finished", "erred", "unfinished", "unknown")
 ALIKE_DAYS = 30
 """So long before a computation began others of the same code are looked for."""
 
-_QUICK = ("start", "duration")
-"""Sorts for which nothing but the computations themselves has to be looked at."""
+_QUICK = ("start",)
+"""Sorts for which nothing but the computations themselves has to be looked at: only one with a group has a duration."""
 _ID = re.compile(r"([0-9a-f]{24})-([0-9]{1,10})")
 
 

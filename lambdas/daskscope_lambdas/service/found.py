@@ -88,7 +88,8 @@ def days_of(row: ClusterRow) -> Days:
 
 def days_since(since: datetime | None, now: float) -> Days:
     """Arrival days of what happened since then: nothing arrives before it happened. `now`: epoch seconds."""
-    return (since.date() if since else _EPOCH), layout.day_of(now)
+    first, today = (since.date() if since else _EPOCH), layout.day_of(now)
+    return first, max(first, today)
 
 
 def numbered(boot: str, no: int | None) -> str | None:

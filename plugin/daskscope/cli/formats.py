@@ -13,6 +13,7 @@ import click
 
 from daskscope.extras import needed
 from daskscope.records import Records
+from daskscope.records.result import Result
 
 TABLE = "table"
 FORMATS = (TABLE, "json", "jsonl", "csv", "parquet")
@@ -37,10 +38,11 @@ def line(record: dict[str, Any]) -> None:
 
 
 def chosen(records: Records, columns: Sequence[str] | None) -> Records:
-    """The records with these keys alone, in this order. Raises UsageError for a key that none of them has."""
-    if columns is None or not records:
+    """The records with these keys alone, in this order. Raises UsageError for a key that none of them has; without a
+    record nobody knows which there are, but of a query in SQL."""
+    if columns is None:
         return records
-    known = keys_of(records)
+    known = keys_of(records) or (records.columns if isinstance(records, Result) else columns)
     if unknown := [name for name in columns if name not in known]:
         raise click.UsageError(f"There is no column {', '.join(unknown)}; there are {', '.join(known)}.")
     return Records(({name: row.get(name) for name in columns} for row in records), columns=columns)

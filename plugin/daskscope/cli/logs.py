@@ -13,6 +13,7 @@ from daskscope.cli.asking import asking, maybe_a_cluster, named
 from daskscope.cli.formats import TABLE, line
 from daskscope.cli.listing import put, shaped
 from daskscope.cli.times import ALL, of_one, since, until
+from daskscope.records import printable
 
 if TYPE_CHECKING:
     from daskscope.session import Session
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 DAY = "1 day"
 FOLLOWED = (TABLE, "jsonl")
 """What can be written before the end is known."""
+
+INDENT = " " * 4
+"""Of the second line of a text, and those after it."""
 
 _COLOURS = {"warning": "yellow", "error": "red", "critical": "red"}
 _NOTHING = "No such log line. Of each process those from daskscope.analytics.logs.level on are kept (warning)."
@@ -81,12 +85,14 @@ def _told(record: dict[str, Any], *, is_whole: bool, is_of_all: bool) -> str:
     who = f"{record['cluster_id']} {who}" if is_of_all else who
     level = click.style(record["level"].upper(), fg=_COLOURS.get(record["level"]))
     dropped = f"... {record['dropped']} more lines of it were dropped here\n" if record["dropped"] else ""
-    head = _printable(f"({who})   {_time(record['time'])} {record['logger']} - ")
-    return f"{dropped}{head}{level}{_printable(' - ' + record['text'])}"
+    head = printable(f"({who})   {_time(record['time'])} {record['logger']} - ")
+    return f"{dropped}{head}{level} - {_continued(record['text'])}"
 
 
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
+def _continued(text: str) -> str:
+    """The lines of one, but for the first set in: a text with line breaks is not taken for lines of others."""
+    first, *others = ("".join(c if c.isprintable() or c == "\t" else " " for c in line) for line in text.split("\n"))
+    return "\n".join([first, *(f"{INDENT}{line}".rstrip() for line in others)])
 
 
 def _host(who: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from daskscope.cli.asking import asking, cluster_argument, number_of
+from daskscope.errors import NotClosable
 from daskscope.records import printable
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def stop(session: Session, cluster: str, reason: str | None, yes: bool) -> None:
     if not yes:
         found = session.get_cluster(number)
         who, doing = found["user"] or "somebody unknown", found["answers"]["running"]["sentence"]
+        if found.get("status") in ("stopped", "lost"):  # as the server would say, once somebody had confirmed it
+            raise NotClosable(f"Cluster {found['id']} cannot be asked to close: it is {found['status']}. {doing}")
         click.echo(printable(f"Cluster {found['id']}, {found['name']!r} of {who}: {doing}"), err=True)
         click.confirm("Close it? Running tasks and held results are lost", abort=True, err=True)
         number = str(found["id"])

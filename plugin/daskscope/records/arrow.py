@@ -28,10 +28,11 @@ BY_NAME = {
 """Keys whose value is a mapping with names as its keys, whatever they are: a map of such values in Arrow, no struct."""
 
 
-def to_pandas(rows: Rows) -> Any:
-    """A pandas.DataFrame: a column for each key that a row has, in the order in which they come."""
+def to_pandas(rows: Rows, columns: Sequence[str] = ()) -> Any:
+    """A pandas.DataFrame: a column for each key that a row has, in the order in which they come; `columns` where there
+    is no row."""
     pandas = needed("pandas", "pandas", "to_pandas()")
-    names = _names(rows)
+    names = _names(rows) or [*columns]
     frame = pandas.DataFrame({name: pandas.Series([row.get(name) for row in rows]) for name in names}, columns=names)
     for name in names:
         values = [row.get(name) for row in rows]
@@ -42,10 +43,11 @@ def to_pandas(rows: Rows) -> Any:
     return frame
 
 
-def to_arrow(rows: Rows) -> Any:
-    """A pyarrow.Table: a column for each key that a row has, in the order in which they come."""
+def to_arrow(rows: Rows, columns: Sequence[str] = ()) -> Any:
+    """A pyarrow.Table: a column for each key that a row has, in the order in which they come; `columns` where there is
+    no row, of type null where the name tells none: it goes together with any."""
     pyarrow = needed("pyarrow", "arrow", "to_arrow()")
-    names = _names(rows)
+    names = _names(rows) or [*columns]
     return pyarrow.table({name: _array(pyarrow, name, [row.get(name) for row in rows]) for name in names})
 
 

@@ -52,13 +52,14 @@ class Records(list[dict[str, Any]]):
 
     def to_pandas(self) -> Any:
         """A pandas.DataFrame of all keys: times are datetimes in UTC, durations Timedeltas, what is nested stays as it
-        is. Raises ImportError without pandas."""
-        return arrow.to_pandas(self)
+        is. Without a record, of `columns`. Raises ImportError without pandas."""
+        return arrow.to_pandas(self, self.columns)
 
     def to_arrow(self) -> Any:
         """A pyarrow.Table of all keys: times are timestamps in UTC, durations durations, what is nested structs, lists
-        and maps, or JSON where rows are of different shapes. Raises ImportError without pyarrow."""
-        return arrow.to_arrow(self)
+        and maps, or JSON where rows are of different shapes. Without a record, of `columns`. Raises ImportError without
+        pyarrow."""
+        return arrow.to_arrow(self, self.columns)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """By which whoever asks for Arrow's C stream takes the records (`pyarrow.RecordBatchReader.from_stream`).

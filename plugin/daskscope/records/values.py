@@ -88,6 +88,8 @@ def _mapping(name: str, pairs: Mapping[Any, Any]) -> str:
     if name == "cost" and "dollars" in pairs:
         dollars = pairs["dollars"]
         text = _text("dollars", dollars) if is_number(dollars) else ""
+        if (currency := pairs.get("currency") or "USD") != "USD" and text:
+            text = f"{text.replace('$', '')} {currency}"
         return text if not text or text.startswith("<") or pairs.get("quality") == "measured" else f"~{text}"
     # Its keys are task states and actions, and no fields: `memory` is a count here.
     return ", ".join(f"{key}={_text('', item)}" for key, item in pairs.items())

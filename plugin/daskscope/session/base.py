@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
-from daskscope.arguments import TIMEOUT, Cluster, Timeout
+from daskscope.arguments import TIMEOUT, Cluster, Timeout, count
 from daskscope.connection import LARGE_PAGE, Connection
 from daskscope.errors import SettingsError
 from daskscope.records import Record, Records
@@ -44,7 +44,7 @@ class Base:
         self._connection.close()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._connection.source.name}>"
+        return f"<{type(self).__name__} {self._connection.name}>"
 
     def whoami(self) -> Record:
         """Whose the token is: its `account`, `name` and `scopes`; and `version` and `api` of the server."""
@@ -52,8 +52,7 @@ class Base:
 
     def _asked(self, account: str | None, workspace: str | None, limit: int | None = None) -> str:
         """The account that is asked about; by then nothing else is wrong with the arguments. Raises SettingsError."""
-        if limit is not None and limit < 1:
-            raise SettingsError("limit", limit, "1 or more, or None for all")
+        count("limit", limit)
         return self._connection.account(account, workspace)
 
     def _list(

@@ -10,6 +10,8 @@ from daskscope.records import Record, Records
 from daskscope.session.base import Base
 
 _FIGURES = ("n_clusters", "thread_hours", "machine_hours", "dollars", "idle", "failed", "quality")
+_COLUMNS = {"cluster": ("cluster_id", "name")}
+"""Of what is not named as its column is."""
 
 
 class Bills(Base):
@@ -30,7 +32,7 @@ class Bills(Base):
         """What clusters cost, in dollars, by `user`, `tag` (whose name `tag` says), `day`, `week`, `instance_type`,
         `cluster` or `kind`, or by several.
 
-        `idle` is the part of it in which no task ran, `failed` that of tasks that failed. `quality` is `measured`,
+        Days are whole, of UTC: of those in which `since` and `until` fall all counts. `idle` is the part of it in which no task ran, `failed` that of tasks that failed. `quality` is `measured`,
         `estimated` or `unknown`, `basis` a sentence that says of what.
         """
         keys = comma_list("by", by) or "user"
@@ -41,7 +43,7 @@ class Bills(Base):
             "user": user,
             "tag": tag,
         }
-        columns = (*keys.split(","), *_FIGURES)
+        columns = (*(column for key in keys.split(",") for column in _COLUMNS.get(key, (key,))), *_FIGURES)
         return self._list(self._asked(account, workspace, limit), "costs", query, limit, columns)
 
     def prices(self, account: str | None = None, *, workspace: str | None = None) -> Record:

@@ -59,7 +59,7 @@ class Clusters(Base):
         """One cluster with its `answers`, by number, scheduler id or UUID."""
         asked, place = self._asked(account, workspace), part(cluster_id)
         url = self._connection.link(asked, f"analytics/clusters/{place}", {})
-        return Record(self._connection.get(f"/{asked}/clusters/{place}", {}), url=url)
+        return Record(self._connection.get(f"/{asked}/clusters/{place}", {}, {"id": int}), url=url)
 
     def close(
         self,
@@ -77,7 +77,7 @@ class Clusters(Base):
         """
         said = {} if reason is None else {"reason": reason}
         asked = self._asked(account, workspace)
-        return Record(self._connection.post(f"/{asked}/clusters/{part(cluster_id)}/close", said))
+        return Record(self._connection.post(f"/{asked}/clusters/{part(cluster_id)}/close", said, {"sentence": str}))
 
     def compare(self, *ids: Cluster, account: str | None = None, workspace: str | None = None) -> Comparison:
         """Two to eight clusters (numbers), or as many computations (ids), held against each other.

@@ -42,7 +42,7 @@ class Processes(Base):
         other versions than the scheduler's, and `.mismatches` over the whole cluster."""
         query = {"role": among("role", role, get_args(Role))}
         asked, place = self._asked(account, workspace, limit), part(cluster_id)
-        answers = list(self._connection.pages(f"/{asked}/clusters/{place}/members", query, limit, LONG_PAGE))
+        answers = list(self._connection.pages(f"/{asked}/clusters/{place}/members", query, limit, LONG_PAGE, {"mismatches": list}))
         items = [member for answer in answers for member in answer["items"]]
         url = self._connection.link(asked, f"analytics/clusters/{place}", {})
         return Members(items, columns=_MEMBERS, mismatches=answers[0]["mismatches"], url=url)
@@ -107,14 +107,14 @@ class Processes(Base):
             query |= {"by": among("by", by, ("prefix",)), "computation": computation_id}
         asked = self._asked(account, workspace, limit)
         if cluster_id is None and computation_id is not None:
-            found = self._connection.get(f"/{asked}/computations/{part(computation_id)}", {})
+            found = self._connection.get(f"/{asked}/computations/{part(computation_id)}", {}, {"cluster_id": int})
             cluster_id = str(found["cluster_id"])
         what, page, name = "profile", None, user or "all clusters"
         if cluster_id is not None:
             place = part(cluster_id)
             what, page = f"clusters/{place}/profile", f"analytics/clusters/{place}"
             name = f"cluster {cluster_id}" if computation_id is None else f"computation {computation_id}"
-        answers = list(self._connection.pages(f"/{asked}/{what}", query, limit, LARGE_PAGE))
+        answers = list(self._connection.pages(f"/{asked}/{what}", query, limit, LARGE_PAGE, {"total": dict}))
         stacks = [stack for answer in answers for stack in answer["items"]]
         url = self._connection.link(asked, page, {})
         return Profile(stacks, total=answers[0]["total"], cut=answers[0]["cut"], name=name, url=url)

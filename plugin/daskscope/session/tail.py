@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
+from daskscope import direct
 from daskscope.arguments import Cluster
 from daskscope.connection import LINES_PAGE, Connection
+from daskscope.errors import BadRequest
 from daskscope.session.base import part
 
 INTERVAL_S = 2.0
@@ -29,8 +31,20 @@ def follow_lines(
 ) -> Iterator[dict[str, Any]]:
     """Each line once, oldest first, until the cluster has ended and all it said is told, or somebody interrupts.
 
-    It has a connection of its own, from the first line on, for it outlives the call that made it.
+    It has a connection of its own, from the first line on, for it outlives the call that made it. Raises BadRequest for
+    a lake: nobody there tells that a cluster has ended.
     """
+    if isinstance(connection.source, direct.Lake):
+        raise BadRequest(
+            f"{connection.source.name} is read without its server, and tells nothing new: ask for the log lines as they "
+            "are (without follow=True or --tail), or ask the server."
+        )
+    return _followed(connection, account, cluster, query, sleep)
+
+
+def _followed(
+    connection: Connection, account: str, cluster: Cluster, query: dict[str, Any], sleep: Callable[[float], None]
+) -> Iterator[dict[str, Any]]:
     try:
         with connection.again() as own:
             yield from _lines(own, f"/{account}/clusters/{part(cluster)}", {**query, "order": "asc"}, sleep)

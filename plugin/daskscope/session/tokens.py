@@ -33,7 +33,7 @@ class Tokens(Base):
         workspace: str | None = None,
     ) -> Record:
         """A new token: `token` is shown this once. `scopes` are of read, ingest, control and admin; `expires` is a time
-        span like "90 days", or None until it is revoked."""
+        span like "90 days", or None until it is revoked; none outlives the token that asks."""
         wanted = [scopes] if isinstance(scopes, str) else list(scopes)
         for scope in wanted:
             among("scopes", scope, get_args(Scope))

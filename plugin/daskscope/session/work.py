@@ -125,4 +125,4 @@ class Work(Base):
             return self._of_cluster(asked, cluster_id, "metrics", {"span": span, "by": by}, limit, _METRICS)
         without("without a cluster, whose it is", span=span)
         query = {"since": begin(since, None), "user": user, "prefix": prefix}
-        return self._list(self._asked(account, workspace, limit), "metrics", query, limit, _METRICS[2:])
+        return self._list(self._asked(account, workspace, limit), "metrics", query, limit, _METRICS[1:])

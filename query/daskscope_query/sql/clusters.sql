@@ -40,7 +40,10 @@ WITH listed AS (
         AND (
             $tag IS NULL
             OR map_contains(tags, $tag)
-            OR (contains($tag, '=') AND list_contains(list_transform(map_entries(tags), lambda e: e.key || '=' || e.value), $tag))
+            OR (
+                contains($tag, '=')
+                AND len(list_filter(map_entries(tags), lambda e: e.key || '=' || e.value = $tag)) > 0
+            )
         )
         AND (
             $part IS NULL

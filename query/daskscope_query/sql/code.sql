@@ -1,6 +1,7 @@
 -- reads: computations, groups, exceptions, catalog
 -- A team's computations of the same code together, most worker time first; `user` narrows them,
--- `since` and `until` to those that began then. Those whose code nobody told are in none. `frame` is the innermost one.
+-- `since` and `until` to those that began then. Those whose code nobody told are in none, nor are those that ended
+-- without a task of their own. `frame` is the innermost one.
 WITH mine AS (
     SELECT
         m.cluster,
@@ -44,7 +45,7 @@ SELECT
     arg_max(a.frame, (a.start_at, a.cluster, a.no)) AS frame
 FROM mine a
 LEFT JOIN done d USING (cluster, boot, no)
-WHERE a.fingerprint IS NOT NULL
+WHERE a.fingerprint IS NOT NULL AND (d.no IS NOT NULL OR a.duration_ms IS NULL)
 GROUP BY a.fingerprint
 ORDER BY us DESC, a.fingerprint
 LIMIT $limit OFFSET $offset

@@ -1,6 +1,7 @@
 -- reads: computations, groups, exceptions, catalog
 -- Computations of one cluster, of `clusters` or of an account. What became of each says `status`: one whose cluster has
--- ended at `now` does not run, and one that has no group of its own nobody can tell of. `work_us` is the workers' time
+-- ended at `now` does not run, nobody can tell of one that has no group of its own, nor how long it took, and one of
+-- which a group was forgotten before it was done is unfinished, unless something failed. `work_us` is the workers' time
 -- in its groups, `dollars` the part of its cluster's cost that this is of the thread time; whose the cluster is, and
 -- what it cost, stands in `catalog`.
 --
@@ -31,6 +32,11 @@ made AS (
         g.computation AS no,
         capped(sum(g.n_tasks)) AS n_tasks,
         capped(sum(coalesce(f.n_tasks_erred, 0))) AS n_tasks_erred,
+        -- Of such a group none was done when all were forgotten.
+        bool_or(
+            g.start_at IS NULL AND g.states['forgotten'] > 0
+            AND list_sum(map_values(g.states)) = g.states['forgotten']
+        ) AS is_given_up,
         bool_or(f.n_tasks_erred IS NOT NULL OR coalesce(g.states['erred'], 0) > 0) AS is_failed,
         capped(sum(greatest(coalesce(list_sum(map_values(g.action_us)), 0), 0))) AS work_us
     FROM groups g
@@ -45,7 +51,7 @@ judged AS (
         c."user",
         c.quality,
         c.currency,
-        CASE WHEN m.stop_at IS NOT NULL THEN greatest(epoch_ms(m.stop_at) - epoch_ms(m.start_at), 0) END AS duration_ms,
+        CASE WHEN m.stop_at IS NOT NULL AND made.no IS NOT NULL THEN greatest(epoch_ms(m.stop_at) - epoch_ms(m.start_at), 0) END AS duration_ms,
         coalesce(made.n_tasks, 0) AS n_tasks,
         coalesce(made.n_tasks_erred, 0) AS n_tasks_erred,
         coalesce(made.work_us, 0) AS work_us,
@@ -59,6 +65,7 @@ judged AS (
             WHEN m.stop_at IS NULL THEN 'running'
             WHEN made.no IS NULL THEN 'unknown'
             WHEN made.is_failed THEN 'erred'
+            WHEN made.is_given_up THEN 'unfinished'
             ELSE 'finished'
         END AS status
     FROM mine m

@@ -1,6 +1,6 @@
 -- reads: computations, groups, exceptions, members, catalog
 -- Computations of one code by the machines that they ran on, fastest first. Machines are those of the workers that were
--- there while one ran, and only computations that have ended count; `n_workers` is how many there were at a time, on
+-- there while one ran, and only computations with tasks of their own that have ended count; `n_workers` is how many there were at a time, on
 -- the average, so that ten one after another are one; `thread_s` is as long as their threads were there.
 -- A computation's dollars are the cluster's, by its share of the threads' time.
 WITH mine AS (
@@ -70,7 +70,7 @@ run AS (
         CASE WHEN c.thread_us > 0 THEN c.dollars * least(greatest(coalesce(d.us, 0), 0) / c.thread_us, 1) END AS dollars
     FROM mine a
     LEFT JOIN present p USING (cluster, boot, no)
-    LEFT JOIN done d USING (cluster, boot, no)
+    JOIN done d USING (cluster, boot, no)
     LEFT JOIN catalog c ON c.cluster = a.cluster
 )
 SELECT

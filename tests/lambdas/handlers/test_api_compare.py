@@ -134,7 +134,7 @@ def test_two_computations(get: Get, token: Token, two: None):
     assert [(each["cluster_id"], each["status"]) for each in found["items"]] == [(1, "finished"), (2, "erred")]
     measured = values(found)
     assert measured["duration"] == [5.0, 9.0]
-    assert measured["thread_seconds"] == [10.0, 72.0]
+    assert measured["thread_seconds"] == [9.0, 68.0]  # of workers that came half a second later
     assert measured["task_seconds"] == [10.0, 12.0]
     assert "n_computations" not in measured
     differing = {(each["what"], each["name"]): each["values"] for each in found["differs"]}
@@ -181,3 +181,25 @@ def test_what_is_not_there(get: Get, token: Token, two: None):
         refused(get(f"/api/v1/acme/compare?ids={boot_at(START_MS)}-0,{boot_at(START_MS)}-9", token("read")))[0] == 404
     )
     assert refused(get("/api/v1/acme/compare?ids=1,2", token("read", account="globex")))[0] == 404
+
+
+def test_workers_one_after_another_count_as_one(get: Get, token: Token, post: Any, drain: Any):
+    """Against one that stays: ten, each there for a tenth of the time."""
+    for number in range(2):
+        ten = [
+            member(no=no, id=f"w{no}", joined_ms=START_MS + no * 1000, left_ms=START_MS + (no + 1) * 1000)
+            for no in range(10)
+        ]
+        stays = [member(no=0, joined_ms=START_MS)]
+        posted = post(
+            message(
+                cluster=f"{number + 1:032x}", boot=boot_at(START_MS, number), computations=job(FIRST, 10),
+                groups=groups({"no": 0}), members=ten if number else stays,
+            )
+        )  # fmt: skip
+        assert posted["statusCode"] < 300, posted
+    assert drain() == {"batchItemFailures": []}
+    ids = f"{boot_at(START_MS, 0)}-0,{boot_at(START_MS, 1)}-0"
+    found = body(get(f"/api/v1/acme/compare?ids={ids}", token("read")))
+    assert values(found)["thread_seconds"] == [20.0, 20.0]
+    assert not [each for each in found["differs"] if each["what"] == "workers"]

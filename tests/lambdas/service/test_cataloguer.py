@@ -235,6 +235,54 @@ def test_what_fails_with_one_account_keeps_no_other_from_its_turn(
     assert (ids(adapters), ids(adapters, "globex")) == ([], [1])
 
 
+def test_what_nobody_thought_of_keeps_no_other_account_from_its_turn(
+    adapters: LocalAdapters, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    told(adapters, 1)
+    told(adapters, 2, account="globex")
+    changed = adapters.clusters.changed
+
+    def broken(account: str, *others: Any) -> Iterator[ClusterRow]:
+        if account == ACCOUNT:
+            raise OverflowError("of this test")
+        return changed(account, *others)
+
+    monkeypatch.setattr(adapters.clusters, "changed", broken)
+    with pytest.raises(OverflowError, match="of this test"):
+        run(adapters)
+    assert (ids(adapters), ids(adapters, "globex")) == ([], [1])
+    assert "The catalog of account acme waits for the next run." in caplog.text
+
+
+def test_a_cluster_of_which_no_row_can_be_made_stays_as_it_was_and_stops_no_other(
+    adapters: LocalAdapters, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in (1, 2, 3):
+        told(adapters, number)
+    run(adapters)
+    clock.advance(60.0)
+    for number in (1, 2, 3):
+        told(adapters, number, seq=1, totals={"peak_workers": 1 << 40 if number == 2 else 7})
+    assert run(adapters) == 1
+    assert [row["peak_workers"] for row in made(adapters)] == [7, 0, 7]
+    assert "Cluster 2 of account acme stays in its catalog as it was." in caplog.text
+
+
+def test_a_lake_that_cannot_tell_of_machines_leaves_estimates(
+    adapters: LocalAdapters, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(adapters, 1, totals={"thread_us": 3_600_000_000})
+    with monkeypatch.context() as patch:
+        patch.setattr(module.UsageReader, "of", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            run(adapters)
+    (row,) = made(adapters)
+    assert (row["quality"], row["usage_at"]) == ("estimated", None)
+    clock.advance(60.0)
+    run(adapters)
+    assert made(adapters)[0]["usage_at"] is not None
+
+
 MACHINE = wire.Hardware(
     cores=2, memory_bytes=8 << 30, provider="aws", instance_type="m6i.large", region="us-east-1", lifecycle="on-demand"
 )
@@ -247,14 +295,14 @@ class House:
         self._world = world
         self._ingest = Ingest(world.queue, world.clusters, CodeKeeper(world.objects, world.vault), world.clock)
 
-    def post(self, number: int, seq: int, phase: Any = "running") -> None:
+    def post(self, number: int, seq: int, phase: Any = "running", account: str = ACCOUNT) -> None:
         """Message `seq` of a cluster with a worker of two threads, an hour after the one before."""
         found = message(
             cluster=uuid_at(number), seq=seq, phase=phase, made_at_ms=START_MS + seq * 3_600_000,
             totals=wire.Totals(n_workers=1, n_threads=2, thread_us=seq * 2 * 3_600_000_000),
             hardware=[MACHINE], members=[member(joined_ms=START_MS, hardware=0)] if seq == 0 else [],
         )  # fmt: skip
-        self._ingest.take(ACCOUNT, *compress(wire.encode(found)))
+        self._ingest.take(account, *compress(wire.encode(found)))
 
     def write(self) -> None:
         batch = self._world.feed.receive(1000, 60.0)
@@ -344,6 +392,34 @@ def test_a_run_asks_the_lake_for_a_few_clusters_and_the_next_one_goes_on(
         measured.append(sum(row["quality"] == "measured" for row in made(adapters)))
         assert len(made(adapters)) == 5
     assert measured == [2, 4, 5, 5]
+
+
+def test_each_account_has_its_share_of_what_a_run_asks_for(
+    adapters: LocalAdapters, house: House, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ASKED_A_RUN", 4)
+    for number in range(1, 7):
+        house.post(number, 0)
+    for number in range(7, 10):
+        house.post(number, 0, account="globex")
+    house.write()
+    run(adapters)
+    assert [sum(row["usage_at"] is not None for row in made(adapters, who)) for who in (ACCOUNT, "globex")] == [2, 2]
+
+
+def test_those_that_wait_longest_are_asked_for_first(
+    adapters: LocalAdapters, house: House, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ASKED_A_RUN", 2)
+    for seq in range(4):
+        for number in range(1, 6):
+            house.post(number, seq)
+        house.write()
+        run(adapters)
+        clock.advance(AGAIN_S)
+    looks = [row["usage_at"] for row in made(adapters)]
+    assert None not in looks
+    assert len(set(looks)) == 3, "those of one run, or of two, would be the same ones each time"
 
 
 def test_two_that_run_at_once_make_whole_files(adapters: LocalAdapters, clock: FakeClock) -> None:

@@ -27,6 +27,13 @@ def test_measures_that_any_side_has_in_their_order_and_unit() -> None:
     assert (found["kind"], found["items"]) == ("cluster", [{"id": 1}, {"id": 2}])
 
 
+def test_dollars_are_units_of_the_sides_currency() -> None:
+    euros = [side(measures={"dollars": 1.0, "duration": 2.0}, currency="EUR")] * 2
+    assert [each["unit"] for each in compare("cluster", euros)["measures"]] == ["s", "EUR"]
+    mixed = [*euros, side(measures={"dollars": 1.0})]
+    assert [each["unit"] for each in compare("cluster", mixed)["measures"]] == ["s", "EUR/USD"]
+
+
 def test_seconds_by_action_with_the_greatest_spread_first() -> None:
     sides = [side(seconds={"compute": 10.0, "transfer": 1.0}), side(2, seconds={"compute": 11.0, "disk-read": 9.0})]
     assert compare("cluster", sides)["seconds"] == [
@@ -107,11 +114,11 @@ def test_frames_by_how_much_their_share_changed() -> None:
 
 
 def test_work_and_frames_out_of_records() -> None:
-    groups = [
+    prefixes = [
         {"prefix": "sum", "seconds": {"compute": 1.0, "transfer": 0.5}, "n_tasks": 2, "bytes": 8},
-        {"prefix": "sum", "seconds": {}, "n_tasks": 1, "bytes": 1},
+        {"prefix": "read", "seconds": {}, "n_tasks": 1, "bytes": 1},
     ]
-    assert work_of(groups) == {"sum": Work(1.5, 3, 9)}
+    assert work_of(prefixes) == {"sum": Work(1.5, 2, 8), "read": Work(0, 1, 1)}
     stacks = [
         {"stack": ["main", "load"], "seconds": 2.0},
         {"stack": ["load"], "seconds": 1.0},

@@ -118,10 +118,15 @@ def test_what_a_computation_cost_is_its_part_of_the_threads_time(
     )
     dear, plain = (found["cost"] for found in computations.of_cluster(row(), 9, 0, Wanted(sort="-cost")).rows)
     assert plain == {
-        "dollars": pytest.approx(2.0), "idle": None, "failed": None, "quality": "estimated",
+        "dollars": pytest.approx(2.0), "idle": None, "failed": None, "currency": "USD", "quality": "estimated",
         "basis": "estimated: 4 s of workers at $1,800.00 a thread-hour of cluster 1",
     }  # fmt: skip
     assert dear["dollars"] == 10.0
+    listed["table"] = catalog({CLUSTER: "ada", OTHER: "bob"}, thread_us=20_000_000, dollars=10.0, currency="EUR")
+    euros = computations.of_cluster(row(), 9, 0, Wanted(sort="cost")).rows[0]["cost"]
+    assert (euros["currency"], euros["basis"]) == (
+        "EUR", "estimated: 4 s of workers at 1,800.00 EUR a thread-hour of cluster 1",
+    )  # fmt: skip
     listed["table"] = listed["table"].slice(0, 0)  # The registry's row has come, its line in the catalog has not.
     (cost, _) = (found["cost"] for found in computations.of_cluster(row(), 9, 0).rows)
     assert (cost["dollars"], cost["quality"]) == (None, "unknown")

@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daskscope import wire
-from daskscope.testing import CLUSTER, identity, metrics
+from daskscope.testing import CLUSTER, START_MS, boot_at, identity, metrics
+from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.service.catalog_rows import row_as_json
 from daskscope_lambdas.service.costs import KEYS, Costs, prices_record
 from daskscope_lambdas.service.found import Asker
 from daskscope_lambdas.service.price_file import packaged
-from daskscope_lambdas.service.price_store import PriceReader
+from daskscope_lambdas.service.price_store import PriceKeeper, PriceReader
 from daskscope_lambdas.testing import FakeClock
 from daskscope_query.given import ask_given
 from daskscope_query.tables import CATALOG, CLUSTERS_DAILY
@@ -55,6 +57,10 @@ def beat(cluster: str, number: int, day: int, thread_h: float, compute_h: float 
     totals = wire.Totals(thread_us=round(thread_h * HOUR_US), action_us={"compute": round(compute_h * HOUR_US)})
     values: dict[str, Any] = {"identity": identity(name=f"c{number}", user="ada"), "totals": totals}
     return envelope(cluster=cluster, cluster_id=number, seq=day, received_at=START + day * DAY_S, **values | changes)
+
+
+def at(day: int) -> datetime:
+    return datetime.fromtimestamp(START + day * DAY_S, UTC)
 
 
 @pytest.fixture
@@ -122,9 +128,6 @@ def test_other_keys(over: Over) -> None:
 
 
 def test_between_days_and_in_pages(rig: LakeRig, clock: FakeClock, over: Over) -> None:
-    def at(day: int) -> datetime:
-        return datetime.fromtimestamp(START + day * DAY_S, UTC)
-
     assert [row["dollars"] for row in over("user", between=(at(1), None))] == pytest.approx([6, 2])
     assert [row["dollars"] for row in over("user", between=(None, at(1)))] == pytest.approx([4])
     costs = costs_of(rig, clock, [])
@@ -134,6 +137,49 @@ def test_between_days_and_in_pages(rig: LakeRig, clock: FakeClock, over: Over) -
     assert first.more["sums"]["thread_hours"] == pytest.approx(13)
     rest = costs.over("acme", 100, 1, by=["day"])
     assert ([row["day"] for row in rest.rows], rest.more) == (["2026-11-22", "2026-11-23"], {})
+
+
+def test_days_of_several_runs_of_a_plugin_make_what_all_of_them_cost(rig: LakeRig, clock: FakeClock) -> None:
+    """10 h of threads, and 2 h more after the plugin began anew, as its totals did."""
+    clock.at = START + DAY_S + 60
+    rig.write(beat(CLUSTER, 1, 0, 10), beat(CLUSTER, 1, 1, 2, boot=boot_at(START_MS + 1)))
+    heard = {"first_received_at": at(0), "last_received_at": at(1)}
+    rows = [listed(CLUSTER, 1, machine("m6i.large", 6, 2, 24.0), thread_h=2, **heard)]
+    costs = costs_of(rig, clock, rows)
+    both = [row["dollars"] for row in costs.over("acme", 9, 0, by=["day"]).rows]
+    alone = [costs.over("acme", 9, 0, by=["user"], between=(at(day), at(day))).rows[0]["dollars"] for day in (0, 1)]
+    assert both == alone == pytest.approx([20.0, 4.0])
+
+
+def test_the_days_of_one_run_make_what_it_cost_though_machines_were_there_a_little_longer(
+    rig: LakeRig, clock: FakeClock
+) -> None:
+    clock.at = START + DAY_S + 60
+    rig.write(beat(CLUSTER, 1, 0, 6), beat(CLUSTER, 1, 1, 10))
+    heard = {"first_received_at": at(0), "last_received_at": at(1)}
+    rows = [listed(CLUSTER, 1, machine("m6i.large", 5.1, 2, 10.0), thread_h=10, **heard)]
+    costs = costs_of(rig, clock, rows)
+    alone = [costs.over("acme", 9, 0, by=["user"], between=(at(day), at(day))).rows[0]["dollars"] for day in (0, 1)]
+    assert alone == pytest.approx([6.0, 4.0])
+
+
+def test_what_was_priced_by_other_prices_is_priced_anew(rig: LakeRig, clock: FakeClock) -> None:
+    rig.write(beat(CLUSTER, 1, 0, 20))
+    registered = ClusterRow(
+        account="acme", id=1, uuid=CLUSTER, started_at=START, first_received_at=START, last_received_at=START,
+        totals={"thread_us": 20 * HOUR_US},
+    )  # fmt: skip
+    known = machine("m6i.large", 10, 2, 5.0) | {"region": "us-east-1", "lifecycle": "on-demand"}
+    rows = [listed(CLUSTER, 1, known, thread_h=20, prices=packaged().digest, row=row_as_json(registered))]
+    euros = b"{currency: EUR, core_hour: 1, instance_types: {m6i.large: 3}}"
+    before = costs_of(rig, clock, rows).over("acme", 9, 0, by=["user"])
+    PriceKeeper(rig.objects, clock).set("acme", euros, "mine.yaml")
+    after = costs_of(rig, clock, rows).over("acme", 9, 0, by=["user", "instance_type"])
+    assert [(found.more["currency"], found.rows[0]["dollars"]) for found in (before, after)] == [
+        ("USD", pytest.approx(5)), ("EUR", pytest.approx(30)),
+    ]  # fmt: skip
+    assert after.rows[0]["basis"].endswith("at prices of account acme")
+    assert after.rows[0]["instance_type"] == "m6i.large"
 
 
 def test_what_the_catalog_lacks_is_estimated_by_its_threads(rig: LakeRig, clock: FakeClock) -> None:

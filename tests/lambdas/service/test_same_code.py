@@ -109,21 +109,21 @@ def test_code_that_is_kept_no_longer_has_no_text(same_code: SameCode, codes: Cod
 def test_hardware_for_the_same_code(same_code: SameCode) -> None:
     (code,) = same_code.code("acme", 10, 0).rows
     found = same_code.hardware("acme", 10, 0, fingerprint=code["fingerprint"]).rows
-    alike = {"worker_memory_limit": 4 << 30, "n": 1, "n_clusters": 1}
+    alike = {"worker_memory_limit": 4 << 30, "n": 1, "n_clusters": 1, "currency": "USD"}
     small = {"instance_types": ["m6i.large"], "cores": 2, "memory": 8 << 30, "worker_threads": 2, **alike}
     assert found == [
         {
             "instance_types": ["m6i.xlarge"], "cores": 4, "memory": 16 << 30, "worker_threads": 4, **alike,
             "workers": 1, "median_duration": 3.0, "p95_duration": 3.0, "thread_seconds": 12.0,
-            "seconds": 2.0, "dollars": None, "n_tasks_erred": 0,
+            "seconds": 2.0, "dollars": None, "currency": "USD", "n_tasks_erred": 0,
         },
         {
-            **small, "workers": 1, "median_duration": 10.0, "p95_duration": 10.0, "thread_seconds": 20.0,
-            "seconds": 4.0, "dollars": pytest.approx(0.1), "n_tasks_erred": 0,
+            **small, "workers": 1, "median_duration": 10.0, "p95_duration": 10.0, "thread_seconds": 19.0,
+            "seconds": 4.0, "dollars": pytest.approx(0.1), "currency": "USD", "n_tasks_erred": 0,
         },
         {
             **small, "workers": 2, "median_duration": 20.0, "p95_duration": 20.0, "thread_seconds": 80.0,
-            "seconds": 16.0, "dollars": pytest.approx(0.4), "n_tasks_erred": 3,
+            "seconds": 16.0, "dollars": pytest.approx(0.4), "currency": "USD", "n_tasks_erred": 3,
         },
     ]  # fmt: skip
     assert same_code.hardware("acme", 10, 0, fingerprint="0" * 16).rows == []

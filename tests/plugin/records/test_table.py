@@ -76,3 +76,14 @@ def test_any_record_shows_on_one_line(rows: list[dict[str, object]]) -> None:
     assert len(records.text().split("\n")) == len(rows) + 1
     assert records._repr_html_()
     assert repr(records)
+
+
+def test_a_cost_is_in_its_currency() -> None:
+    told = [("measured", "EUR"), ("estimated", "EUR"), ("measured", "USD"), ("measured", None)]
+    rows = [{"cost": {"dollars": 2.5, "quality": quality, "currency": currency}} for quality, currency in told]
+    assert [line.strip() for line in Records(rows).text().split("\n")[1:]] == [
+        "2.50 EUR",
+        "~2.50 EUR",
+        "$2.50",
+        "$2.50",
+    ]

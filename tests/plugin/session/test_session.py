@@ -28,8 +28,9 @@ def test_all_questions_go_over_one_connection_and_the_account_is_asked_once(serv
         assert session.list_clusters() == THINGS["items"]
         assert session.list_events(3) == THINGS["items"]
     assert [path for path, *_ in server.asked].count("/api/v1/whoami") == 1
-    with pytest.raises(RuntimeError, match="closed"):
-        session.list_clusters()
+    for ask in (session.list_clusters, session.whoami, lambda: session.sql("SELECT 1"), lambda: session.close(1)):
+        with pytest.raises(errors.DaskscopeError, match=r"session with http.* has ended .*daskscope\.connect\(\)"):
+            ask()
 
 
 def test_arguments_win_over_settings(serve: Any) -> None:

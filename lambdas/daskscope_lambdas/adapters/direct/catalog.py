@@ -49,17 +49,24 @@ class NewestCatalog:
     def _look(self, known: Found | None) -> Found:
         found = self._newest()
         if found is None:
-            raise Missing(f"{self._where}: there is no catalog of clusters that can be read.")
+            raise Missing(
+                f"{self._where}: there is no catalog of clusters that can be read, which lists come from. A server makes "
+                "one within a minute of the first message (in AWS, within a quarter of an hour) and when it stops."
+            )
         return known if known and known.as_of == found.as_of else found
 
 
 class CatalogClock:
     """Stands where the catalog was made, for whoever reported then may do so still: nobody is lost whom only this
-    reader did not hear. Where no catalog was made for FRESH_S nobody hears anybody, and time goes on."""
+    reader did not hear. Where no catalog was made for FRESH_S, or ever, nobody hears anybody, and time goes on."""
 
     def __init__(self, catalog: NewestCatalog, clock: Clock) -> None:
         self._catalog, self._clock = catalog, clock
 
     def now(self) -> float:
-        now, as_of = self._clock.now(), self._catalog.found().as_of
+        now = self._clock.now()
+        try:
+            as_of = self._catalog.found().as_of
+        except Missing:
+            return now
         return min(now, as_of) if now - as_of <= FRESH_S else now

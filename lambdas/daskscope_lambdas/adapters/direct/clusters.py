@@ -52,9 +52,7 @@ class CatalogClusters:
         late = (pc.field("last_received_at") >= at_least) | (pc.field("cluster_id") >= new_from)
         rows = (self._row_of(text) for text in self._catalog.found().rows.filter(late).column("row").to_pylist())
         return (
-            row
-            for row in rows
-            if row.account == account and (row.last_received_at >= since_at or row.id >= new_from)
+            row for row in rows if row.account == account and (row.last_received_at >= since_at or row.id >= new_from)
         )
 
     def page(self, account: str, since: float | None, limit: int, cursor: str | None) -> ClusterPage:

@@ -80,9 +80,10 @@ class Place:
             return file.read()
 
     def accounts(self) -> list[str]:
-        """Those that have a catalog. Raises StoreError."""
-        found = (layout.account_in(f"/{name}/") for name in self.folders(layout.CATALOG))
-        return [account for account in found if account]
+        """Those that have a catalog or a sealed day. Raises StoreError."""
+        tables = [f"{layout.SEALED}{name}/" for name in self.folders(layout.SEALED)]
+        names = (name for key in (layout.CATALOG, *tables) for name in self.folders(key))
+        return sorted({account for name in names if (account := layout.account_in(f"/{name}/"))})
 
     def _below(self, key: str) -> list[pafs.FileInfo]:
         with mapped(f"{self.named()}/{key}"):
