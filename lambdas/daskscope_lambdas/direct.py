@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import re
 import threading
 import uuid
 from collections.abc import Mapping
@@ -20,13 +21,16 @@ from daskscope_lambdas.adapters.direct import refused
 from daskscope_lambdas.env import DirectEnv
 from daskscope_lambdas.handlers import errors, house, versions
 from daskscope_lambdas.opening import explained, settings_of
-from daskscope_lambdas.ports import Clock, StoreError
+from daskscope_lambdas.ports import Clock, ReadOnly, StoreError
 from daskscope_lambdas.service.sql import Sql
 from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import connect
 from daskscope_query import free
 
 logger = logging.getLogger("daskscope.direct")
+
+_TOKENS = re.compile(r"/api/v1/[^/]+/tokens(/.*)?")
+"""The handler would say that it takes another token, and there is none."""
 
 Moment = str | int | float | None
 """Seconds back from now, or a time in ISO 8601."""
@@ -79,14 +83,22 @@ class Direct:
     ) -> tuple[int, dict[str, str], bytes]:
         """Status, headers, body: what the server answers at `path` (`/api/v1/...`), but to what changes anything."""
         event = _event(method, path, query or {}, body or b"", self._bearer)
-        if method in ("GET", "HEAD"):
+        if _TOKENS.fullmatch(path):
+            found = self._refused(
+                ReadOnly("A lake without its server has no tokens: ask the server that writes it."), event
+            )
+        elif method in ("GET", "HEAD"):
             with _TURN, house.entered(self._house):
                 found = self._handle(event, None)
         else:
-            found = versions.told(errors.response(errors.problem(refused(), event["requestContext"]["requestId"])))
+            found = self._refused(refused(), event)
         text: str = found["body"]
         told = base64.b64decode(text) if found.get("isBase64Encoded") else text.encode()
         return found["statusCode"], found["headers"], told
+
+    @staticmethod
+    def _refused(error: ReadOnly, event: Mapping[str, Any]) -> dict[str, Any]:
+        return versions.told(errors.response(errors.problem(error, event["requestContext"]["requestId"])))
 
     def sql(
         self,

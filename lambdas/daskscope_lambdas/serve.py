@@ -44,7 +44,8 @@ logger = logging.getLogger("daskscope.serve")
 ACCOUNT = "local"
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 SHUTDOWN_S = 4.0
-"""Processes that have not ended by then are ended; with the web server's own second this stays below five."""
+"""Processes that have not ended by then are ended; with the web server's own second and the last catalog's three this
+stays below the ten after which Docker kills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,7 @@ async def _serve(server: uvicorn.Server, listener: socket.socket, schedule: Sche
         rounds.cancel()
         with suppress(asyncio.CancelledError):
             await rounds
+    await schedule.leave_catalog()
 
 
 def _private(folder: Path) -> Path:

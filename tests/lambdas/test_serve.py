@@ -10,6 +10,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+import daskscope
 from daskscope import wire
 from daskscope.compression import SAMPLED, Encoding, compress
 from daskscope.outcome import Outcome
@@ -179,6 +180,8 @@ def test_it_stops_clean_and_starts_again_with_its_history(tmp_path: Path, number
         assert server.process.returncode == 0
         assert not server.rendezvous().exists()
         until(lambda: not any(lives(pid) for pid in family))
+        with daskscope.connect(server.data) as lake:
+            assert [cluster["name"] for cluster in lake.list_clusters()] == ["demo"], "it left a catalog"
     with Serving(tmp_path) as again:
         assert again.token == token
         assert again.api("local/clusters/1")["name"] == "demo"

@@ -315,3 +315,30 @@ def test_bad_arguments_fail_before_anything_is_sent(serve: Any) -> None:
         with pytest.raises(errors.SettingsError):
             call()
     assert not server.asked
+
+
+@pytest.mark.parametrize("body", [{}, {"items": None}, {"items": {}}, {"items": [1]}, {"id": "x", "items": []}])
+@pytest.mark.parametrize("call", [
+    lambda: client.get_cluster(1), lambda: client.list_members(1), lambda: client.get_profile(1),
+    lambda: client.get_profile(computation_id="a-1"), lambda: client.close(1), lambda: client.list_clusters(),
+])  # fmt: skip
+def test_json_of_somebody_else_is_told_as_that(serve: Any, body: dict[str, Any], call: Any) -> None:
+    serve(lambda *_: (200, body), account="acme")
+    if body.get("items") == [] and call() == []:
+        return  # an empty list it is
+    with pytest.raises(errors.ServerError, match="without .*is it a daskscope server"):
+        call()
+
+
+def test_an_account_that_is_not_told_is_an_error(serve: Any) -> None:
+    serve(lambda *_: (200, {}))
+    with pytest.raises(errors.ServerError, match="without account"):
+        client.list_clusters()
+
+
+@pytest.mark.parametrize("limit", ["5", 0, -1, 2.5, True])
+def test_a_limit_that_is_no_number_of_records_is_named(serve: Any, limit: Any) -> None:
+    server = serve(account="acme")
+    with pytest.raises(errors.SettingsError, match=r"limit is .*whole number of 1 or more"):
+        client.list_clusters(limit=limit)
+    assert not server.asked

@@ -33,12 +33,20 @@ def test_an_earlier_server_without_a_route_is_to_be_upgraded(serve: Any, headers
         daskscope.costs()
 
 
-@pytest.mark.parametrize("api", ["", "0", str(API), "x", "-3", "²"])
+@pytest.mark.parametrize("api", ["", str(API), "x", "-3", "²"])
 def test_of_the_same_release_what_is_not_there_is_not_found(serve: Any, api: str) -> None:
     headers = {"Daskscope_Version": daskscope.__version__, "Daskscope_Api": api.encode().decode("latin-1")}
     serve(lambda *_: headed(UNKNOWN, **headers), account="acme")
     with pytest.raises(daskscope.NotFound, match="Nothing answers GET"):
         daskscope.costs()
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_an_earlier_api_is_not_taken_for_what_it_is_not(serve: Any, status: int) -> None:
+    answer = (200, {"items": [], "cursor": None}) if status == 200 else UNKNOWN
+    serve(lambda *_: headed(answer, Daskscope_Version="0.1.0", Daskscope_Api=str(API - 1)), account="acme")
+    with pytest.raises(daskscope.VersionMismatch, match=r"Upgrade the server: pip install -U 'daskscope\[serve\]'"):
+        daskscope.list_clusters()
 
 
 def test_a_cluster_that_is_not_there_says_nothing_of_releases(serve: Any) -> None:

@@ -30,6 +30,11 @@ does not count."""
 COMPACT_EVERY_S = 60.0
 """Thirty files a table come in this time, and a question costs a millisecond of CPU for each."""
 
+LAST_S = 3.0
+"""A server that stops waits so long for a last catalog."""
+CATALOG_ALONE = {"only": "catalog"}
+"""As handlers/compact.py takes it, which is not imported into this process."""
+
 
 class Schedule:
     """Each `..._once` does one round, `run` does them for ever."""
@@ -107,6 +112,14 @@ class Schedule:
     async def compact_once(self) -> None:
         """Have small files gathered and days that are over sealed."""
         await self._compact(scheduler_event())
+
+    async def leave_catalog(self) -> None:
+        """For who reads the lake when no server runs: one with what was heard last. To be called when `run` has ended."""
+        try:
+            await asyncio.wait_for(self._compact(CATALOG_ALONE), LAST_S)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the server ends all the same
+            why = str(error) or f"it took more than {LAST_S:.0f} s"
+            logger.warning("No last catalog was made, the next server makes it: %s", why)
 
     async def sweep_once(self) -> None:
         """Have clusters looked for that fell silent or idle."""

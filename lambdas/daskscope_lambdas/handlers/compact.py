@@ -20,13 +20,19 @@ logger = logging.getLogger("daskscope.compact")
 house.start("objects", "seals")
 engine.limit_memory(house.memory_bytes())
 
+CATALOG_ALONE = {"only": "catalog"}
+"""The event of a server that stops: it has no time for more."""
+
 
 def handler(event: dict[str, Any], context: object) -> None:
-    """An EventBridge Scheduler event; what it says does not matter, only that it came.
+    """An EventBridge Scheduler event; what it says does not matter, only that it came. Or CATALOG_ALONE.
 
     Each has its turn though one before it failed; the first failure is raised at the end.
     """
     world = house.adapters()
+    if event == CATALOG_ALONE:
+        Cataloguer(world).run()
+        return
     exclusions = Exclusions(world.deletions, world.clusters)
     turns = (
         Gatherer(world.objects, world.seals, world.clock, world.lake_root).run,

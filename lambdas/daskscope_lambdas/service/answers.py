@@ -118,7 +118,9 @@ def cost(found: Cost) -> Answer:
         sentence = "No worker has been seen, so nothing is known of the cost."
         return {"verdict": "unknown", "sentence": sentence, **figures}
     sentence = f"{money(found.dollars, found.currency)}, {found.basis}."
-    sentence += f" {money(found.idle_dollars, found.currency)} of it for thread time in which no task that has ended ran"
+    sentence += (
+        f" {money(found.idle_dollars, found.currency)} of it for thread time in which no task that has ended ran"
+    )
     if found.failed_dollars:
         sentence += f", {money(found.failed_dollars, found.currency)} for tasks that failed"
     return {"verdict": found.quality, "sentence": f"{sentence}.", **figures}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.clocks import last_sign_at, told_up_s
-from daskscope_lambdas.service.cost import Cost, machine_rows
+from daskscope_lambdas.service.cost import Cost, machine_rows, priced
+from daskscope_lambdas.service.prices import Prices
 from daskscope_lambdas.service.records import name_of
 from daskscope_lambdas.service.usage import Machine, Usage
 from daskscope_query.tables import CATALOG
@@ -23,7 +24,6 @@ COSTS = ("failed_us", "machines", "usage_at", "dollars", "idle_dollars", "failed
 """Those that `cost_columns` makes."""
 
 _FIELDS = tuple(field.name for field in fields(ClusterRow))
-_DOLLARS = ("dollars", "idle_dollars", "failed_dollars")
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _LATEST_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _MOST = (1 << 63) - 1
@@ -54,10 +54,25 @@ def is_newer(row: ClusterRow, before: Mapping[str, Any]) -> bool:
     return known != (before["last_received_at"], before["boot"], before["phase"])
 
 
-def scaled(before: Mapping[str, Any], thread_us: int) -> dict[str, Any]:
-    """The dollars of a row of the catalog as its thread time has grown since; their basis stays what it was."""
+def grown(before: Mapping[str, Any], thread_us: int) -> Usage:
+    """What a row of the catalog tells of machines, as its thread time has grown since; what failed is what is known."""
+    usage = usage_of(before["machines"], before["failed_us"])
     by = thread_us / before["thread_us"] if 0 < before["thread_us"] < thread_us else 1.0
-    return {name: None if before[name] is None else before[name] * by for name in _DOLLARS}
+    longer = [
+        replace(each, machine_us=_whole(round(each.machine_us * by)), thread_us=_whole(round(each.thread_us * by)),
+                gib_hours=each.gib_hours * by)
+        for each in usage.machines
+    ]  # fmt: skip
+    return replace(usage, machines=longer)
+
+
+def costs_since(row: ClusterRow, before: Mapping[str, Any] | None, prices: Prices) -> dict[str, Any]:
+    """COSTS of a cluster by what the catalog told of its machines before, if it did: the lake is not asked."""
+    if before is None:
+        return cost_columns(priced(row, None, prices), None, None, prices.digest)
+    usage = grown(before, row.totals.get("thread_us", 0))
+    at = before["usage_at"].timestamp() if before["usage_at"] else None
+    return cost_columns(priced(row, usage, prices), usage, at, prices.digest)
 
 
 def registry_columns(row: ClusterRow) -> dict[str, Any]:

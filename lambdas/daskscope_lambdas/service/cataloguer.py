@@ -6,7 +6,7 @@ is left out at once. Two runs at a time make two whole files, of which the newer
 may be so odd that nothing can be made of it: then that cluster stays as it was, and the log says so.
 
 The lake is a moment behind the registry. So a cluster's machines are asked for again while it reports, and for the last
-time when it has been silent for LAG_S; meanwhile its cost grows with its thread time.
+time when it has been silent for LAG_S; meanwhile its machines' time grows with its thread time, and its cost with that.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from daskscope_lambdas.service.catalog_rows import (
     COSTS,
     LISTED,
     cost_columns,
+    costs_since,
     registry_columns,
     row_as_json,
-    scaled,
-    usage_of,
 )
 from daskscope_lambdas.service.cost import priced
 from daskscope_lambdas.service.exclusions import excluding
@@ -183,11 +182,7 @@ class Cataloguer:
             if row.uuid in asked:
                 usage = found.get(row.uuid)
                 return values | cost_columns(priced(row, usage, prices), usage, now, prices.digest)
-            if old and old["prices"] == prices.digest and old["dollars"] is not None:
-                return values | {name: old[name] for name in COSTS} | scaled(old, values["thread_us"])
-            usage = usage_of(old["machines"], old["failed_us"]) if old else None
-            at = old["usage_at"].timestamp() if old and old["usage_at"] else None
-            return values | cost_columns(priced(row, usage, prices), usage, at, prices.digest)
+            return values | costs_since(row, old, prices)
 
         try:
             return _as_table([made(row) for row in rows])

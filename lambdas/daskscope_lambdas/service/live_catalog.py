@@ -14,13 +14,11 @@ from daskscope_lambdas.service.catalog_files import CatalogFile, CatalogFiles
 from daskscope_lambdas.service.catalog_rows import (
     COSTS,
     LISTED,
-    cost_columns,
+    costs_since,
     is_newer,
     registry_columns,
     row_as_json,
-    scaled,
 )
-from daskscope_lambdas.service.cost import priced
 from daskscope_lambdas.service.exclusions import excluding
 from daskscope_lambdas.service.prices import Prices
 from daskscope_lambdas.service.world import World
@@ -33,7 +31,8 @@ ASLEEP_S = 7 * 86_400.0
 """One that has been silent for longer and closes at once when it is back is seen when all are looked at again."""
 
 
-_TOLD = ("cluster", "last_received_at", "boot", "phase", "thread_us")
+_TOLD = ("cluster", "last_received_at", "boot", "phase")
+_PRICED = ("cluster", "thread_us", *COSTS)
 
 
 class LiveCatalog:
@@ -57,8 +56,8 @@ class LiveCatalog:
     def table(self, account: str, columns: Sequence[str] = LISTED) -> pa.Table:
         """The account's clusters, nothing of what was deleted; `columns` are among LISTED, or `machines` or `row`.
 
-        What a cluster cost is what the file says, grown as its thread time has; of one that is not in it yet an
-        estimate.
+        What a cluster cost is what the file says, or for one that was heard of since, what its machines cost if their
+        time has grown as that of its threads; of one that is not in it yet an estimate.
         """
         wanted = tuple(dict.fromkeys([*LISTED, *columns]))
         found = self._files.newest(account, wanted)
@@ -67,10 +66,18 @@ class LiveCatalog:
         else:
             known, changed = found.rows, list(changed_since(self._clusters, account, found))
         without = excluding(self._deletions.pending(account)).get(account, Exclusion())
-        before = by_cluster(known.select([*_TOLD, *(name for name in COSTS if name in wanted)]), changed)
+        before = by_cluster(known.select(list(_TOLD)), changed)
         fresh = [row for row in changed if row.uuid not in before or is_newer(row, before[row.uuid])]
-        rows = self._rows(account, fresh, before, wanted)
+        rows = self._rows(account, fresh, self._machines(account, fresh, before), wanted)
         return hiding(pa.concat_tables([leaving_out(known, [row.uuid for row in fresh]), rows]), without)
+
+    def _machines(
+        self, account: str, fresh: Sequence[ClusterRow], before: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, Mapping[str, Any]]:
+        """What the file knows of the machines of these: it is read for that only where one of them is in it."""
+        known = [row for row in fresh if row.uuid in before]
+        found = self._files.newest(account, _PRICED) if known else None
+        return by_cluster(found.rows, known) if found else {}
 
     def _rows(
         self, account: str, fresh: Sequence[ClusterRow], before: Mapping[str, Mapping[str, Any]], columns: Sequence[str]
@@ -79,10 +86,8 @@ class LiveCatalog:
         rows: list[dict[str, Any]] = []
         for row in fresh:
             values, old = registry_columns(row), before.get(row.uuid)
-            if old:
-                values = {**old, **values, **scaled(old, values["thread_us"])}
-            if prices is not None and values.get("dollars") is None:
-                values |= cost_columns(priced(row, None, prices), None, None, prices.digest)
+            if prices is not None:
+                values |= costs_since(row, old, prices)
             if "row" in columns:
                 values["row"] = row_as_json(row)
             rows.append(values)

@@ -25,8 +25,8 @@ MOST = 8
 def compare(session: Session, ids: tuple[str, ...], form: str) -> None:
     """Compare clusters (numbers, or `latest`) or computations (their ids), 2 to 8 of a kind: what took longer, and what
     else is not the same."""
-    if not 2 <= len(ids) <= MOST:
-        raise click.UsageError(f"{len(ids)} to compare: say 2 to {MOST}.")
+    if not 2 <= (n := len(set(ids))) <= MOST:
+        raise click.UsageError(f"{n} to compare, each counted once: say 2 to {MOST}.")
     found = session.compare(*(number_of(session, each) for each in ids))
     if form == "json":
         document(found)

@@ -9,6 +9,7 @@ import click
 from daskscope.cli.asking import maybe_a_cluster
 from daskscope.cli.listing import listing
 from daskscope.cli.times import MONTH, OF_ONE, back, of_one, since, until, user
+from daskscope.errors import NotFound
 
 if TYPE_CHECKING:
     from daskscope.records import Records
@@ -26,7 +27,10 @@ COSTS_BY = ("user", "tag", "day", "week", "instance_type", "cluster", "kind")
 @until
 @user
 def costs(session: Session, by: str, since: str | None, **options: Any) -> Records:
-    """What clusters cost: by user, tag, day, week, instance type, cluster or kind."""
+    """What clusters cost: by user, tag, day, week, instance type, cluster or kind.
+
+    Days count whole, in UTC: --since 1h is all of today, and of yesterday where the hour began there.
+    """
     return session.costs(by=by, since=back(since, MONTH), **options)
 
 
@@ -54,7 +58,10 @@ def code(session: Session, since: str | None, **options: Any) -> Records:
 @click.argument("code", metavar="FINGERPRINT")
 def hardware(session: Session, code: str, **options: Any) -> Records:
     """How the same code, as `daskscope code` names it, ran on machines of different kinds."""
-    return session.compare_hardware(code, **options)
+    found = session.compare_hardware(code, **options)
+    if not found:
+        raise NotFound(f"No computation of code {code!r} in the last 90 days: `daskscope code` lists the fingerprints.")
+    return found
 
 
 @listing

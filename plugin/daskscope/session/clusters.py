@@ -10,7 +10,7 @@ from daskscope.errors import SettingsError
 from daskscope.records import Comparison, Record, Records
 from daskscope.session.base import Base, part, total_of
 
-_CLUSTERS = ("id", "name", "user", "status", "created", "duration", "peak_workers", "n_tasks", "n_tasks_erred", "cost")
+_CLUSTERS = ("id", "name", "user", "status", "created", "duration", "cost", "peak_workers", "n_tasks", "n_tasks_erred")
 MOST_COMPARED = 8
 
 

@@ -16,7 +16,7 @@ _DEATHS = (
     "time", "worker", "name", "expected", "reason", "memory", "memory_limit", "n_processing", "n_results_lost",
 )  # fmt: skip
 _PREFIXES = ("prefix", "seconds", "n_tasks", "bytes", "n_clusters")
-_CODE = ("fingerprint", "n", "n_clusters", "users", "last", "median_duration", "p95_duration", "n_failed", "code")
+_CODE = ("fingerprint", "code", "n", "n_clusters", "users", "last", "median_duration", "p95_duration", "n_failed")
 _HARDWARE = ("instance_types", "cores", "memory", "workers", "n", "median_duration", "thread_seconds", "dollars")
 
 _WHOLE = "beside a cluster, of which all is told"

@@ -42,7 +42,9 @@ class Processes(Base):
         other versions than the scheduler's, and `.mismatches` over the whole cluster."""
         query = {"role": among("role", role, get_args(Role))}
         asked, place = self._asked(account, workspace, limit), part(cluster_id)
-        answers = list(self._connection.pages(f"/{asked}/clusters/{place}/members", query, limit, LONG_PAGE, {"mismatches": list}))
+        answers = list(
+            self._connection.pages(f"/{asked}/clusters/{place}/members", query, limit, LONG_PAGE, {"mismatches": list})
+        )
         items = [member for answer in answers for member in answer["items"]]
         url = self._connection.link(asked, f"analytics/clusters/{place}", {})
         return Members(items, columns=_MEMBERS, mismatches=answers[0]["mismatches"], url=url)

@@ -170,6 +170,12 @@ def test_time_stands_while_the_catalog_is_fresh(now: float, told: float) -> None
     assert CatalogClock(Files(as_of=1000.0).file(), FakeClock(now)).now() == told
 
 
+def test_time_goes_on_without_a_catalog() -> None:
+    files = Files()
+    files.found = None
+    assert CatalogClock(files.file(), FakeClock(5.0)).now() == 5.0
+
+
 def test_keys_open_and_seal_nothing(adapters: LocalAdapters, tmp_path: Path) -> None:
     sealed = adapters.vault.seal("acme", {"x": b"text"})
     assert vault(str(tmp_path / "data" / "keys")).open("acme", sealed) == {"x": b"text"}

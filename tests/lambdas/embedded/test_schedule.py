@@ -9,6 +9,7 @@ import pytest
 
 from daskscope_lambdas.embedded.function import Function, FunctionDiedError
 from daskscope_lambdas.embedded.schedule import COMPACT_EVERY_S, HIDDEN_S, SWEEP_EVERY_S, WINDOW_S, Schedule
+from daskscope_lambdas.handlers import compact
 from daskscope_lambdas.ports import StoreError
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
@@ -204,6 +205,26 @@ async def test_a_sweep_is_no_business_of_the_event_loop(adapters: LocalAdapters)
     write = FakeFunction(lambda _records: [])
     await Schedule(adapters.feed, write, write, nothing_here, sweep, "token", Path("nowhere")).sweep_once()
     assert swept == [("aws.scheduler", False)]
+
+
+@pytest.mark.asyncio
+async def test_a_last_catalog_is_not_waited_for_without_end(
+    adapters: LocalAdapters, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr("daskscope_lambdas.embedded.schedule.LAST_S", 0.01)
+
+    class Busy(FakeFunction):
+        async def __call__(self, event: Event) -> None:
+            await asyncio.Event().wait()
+
+    class Dead(FakeFunction):
+        async def __call__(self, event: Event) -> None:
+            assert event == compact.CATALOG_ALONE
+            raise FunctionDiedError("killed")
+
+    for function in (Busy, Dead):
+        await schedule(adapters, function(lambda _: [])).leave_catalog()
+    assert [record.message.rpartition(": ")[2] for record in caplog.records] == ["it took more than 0 s", "killed"]
 
 
 @pytest.mark.asyncio

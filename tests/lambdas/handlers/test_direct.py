@@ -207,7 +207,9 @@ def test_nothing_can_be_changed(opened: Direct) -> None:
         status, body = asked(opened, target, method)
         assert (status, body["error"]["code"]) == (403, "read-only")
         assert "ask the server" in body["error"]["message"]
-    assert asked(opened, "acme/tokens")[0] == 403
+    status, body = asked(opened, "acme/tokens")
+    assert (status, body["error"]["code"]) == (403, "read-only")
+    assert body["error"]["message"].startswith("A lake without its server has no tokens: ask the server")
     assert asked(opened, "whoami")[1]["scopes"] == ["read"]
 
 
@@ -269,7 +271,7 @@ def test_what_is_no_lake_says_what_to_do(data: Path, tmp_path: Path) -> None:
     for root, keys, error, says in (
         (tmp_path / "nowhere", None, NotFound, "no such folder"),
         (tmp_path / "empty", None, NotFound, "nothing of a lake in .*: is this where its lake is"),
-        (tmp_path / "young", None, NotFound, "no catalog of clusters in .*within a minute"),
+        (tmp_path / "young", None, NotFound, "no catalog of clusters, which names the account, in .*within a minute"),
         ("sth://bucket", None, SettingsError, "s3://BUCKET/PREFIX"),
         (data, str(tmp_path), SettingsError, "keys is .* a folder that holds acme.key, or ssm:/PATH"),
     ):
@@ -289,8 +291,34 @@ def test_a_lake_that_cannot_be_read_says_why(data: Path, opened: Direct, monkeyp
             opened.sql("FROM events")
     for catalog in data.glob("lake/catalog/*/*"):
         catalog.write_bytes(b"PAR1 not really")
-    with pytest.raises(NotFound, match="no catalog of clusters that can be read"):
+    with closing(open_lake(str(data))) as lake:
+        status, body = asked(lake, "acme/clusters")
+        assert (status, body["error"]["message"].startswith("The lake could not be read")) == (500, True)
+        assert "no catalog of clusters that can be read, which lists come from" in body["error"]["message"]
+
+
+def test_tables_need_no_catalog_where_the_account_is_clear(data: Path, tmp_path: Path, clock: FakeClock) -> None:
+    shutil.rmtree(data / "lake" / "catalog")
+    # Sealed files name it; open ones hold rows of all accounts.
+    for account, sealed in ((None, True), ("acme", False)):
+        if not sealed:
+            shutil.rmtree(data / "lake" / "sealed")
+        with closing(Direct(settings_of(str(data), account, None), clock)) as lake:
+            assert lake.sql("SELECT DISTINCT account FROM events").to_pylist() == [{"account": "acme"}]
+            with pytest.raises(ServerError, match="no catalog of clusters that can be read, which lists come from"):
+                lake.sql("FROM catalog")
+    with pytest.raises(NotFound, match="no catalog of clusters, which names the account"):
         open_lake(str(data))
+
+
+def test_time_is_counted_back_from_when_somebody_asks(opened: Direct, clock: FakeClock) -> None:
+    def found(since: int) -> list[str]:
+        return [item["status"] for item in asked(opened, f"acme/clusters?since={since}")[1]["items"]]
+
+    assert found(600) == ["running"]
+    assert asked(opened, "acme/costs?since=600")[1]["items"]
+    clock.advance(1200)
+    assert (found(600), found(1800)) == ([], ["running"])
 
 
 def test_a_lake_in_a_bucket(

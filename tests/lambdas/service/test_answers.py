@@ -51,6 +51,23 @@ def test_closed():
     )  # fmt: skip
 
 
+def test_tasks_that_were_given_up_are_not_done():
+    def left(n_given_up: int, n_tasks_erred: int = 0) -> Depth:
+        read = {"prefix": "read", "seconds": {}, "n_given_up": n_given_up, "n_tasks_erred": n_tasks_erred}
+        return Depth(prefixes=[read, {**read, "prefix": "sum", "n_given_up": 0, "n_tasks_erred": 0}])
+
+    closed = dataclasses.replace(row(n_tasks=5), phase="closed")
+    assert say("finished", closed, depth=left(4)) == (
+        "unfinished", "Closed after 10 min; 5 tasks seen, 0 failed; 4 tasks were given up before done.",
+    )  # fmt: skip
+    assert say("finished", row(n_tasks=5), depth=left(1))[1] == "Running for 10 min; 80 % of 5 tasks done."
+    erred = dataclasses.replace(row(n_tasks=5, n_tasks_erred=2), phase="closed")
+    assert say("finished", erred, depth=left(2)) == (
+        "finished", "Closed after 10 min; 5 tasks seen, 2 failed, none left to do.",
+    ), "of which group they were nobody knows"  # fmt: skip
+    assert answers(erred, START, left(2, 1), cost_of(erred))["finished"]["n_given_up"] == 1
+
+
 def test_lost():
     found = row(n_tasks=100, processing=9, memory_bytes=94, memory_limit_bytes=100)
     assert say("finished", found, 31) == (
@@ -64,12 +81,12 @@ def test_lost():
 def test_workers_that_died_and_failures_of_dask_stand_beside_those_of_tasks():
     died = row(n_workers_lost=2)
     assert say("exceptions", died) == ("workers-lost", "No task failed. 2 workers went without being asked to.")
-    dasks = {"origin": "dask", "type": "InvalidTransition", "text": "worker", "count": 3}
+    dasks = {"origin": "dask", "type": "InvalidTransition", "text": "worker", "family": "d", "count": 3}
     assert say("exceptions", row(), depth=Depth(kinds=[dasks])) == (
         "failed",
         "No task failed. Dask itself failed 3 times.",
     )
-    both = Depth(kinds=[dasks, {"origin": "user", "type": "KeyError", "text": "'price'", "count": 4}])
+    both = Depth(kinds=[dasks, {"origin": "user", "type": "KeyError", "text": "'price'", "family": "k", "count": 4}])
     assert say("exceptions", row(n_workers_lost=1, n_tasks_erred=4), depth=both) == (
         "failed",
         "4 tasks failed, 1 kind of exception; 4 times: KeyError: 'price'. Dask itself failed 3 times. "
@@ -79,12 +96,15 @@ def test_workers_that_died_and_failures_of_dask_stand_beside_those_of_tasks():
 
 def test_exceptions_are_counted_by_kind():
     families = [
-        {"type": "KeyError", "text": "'price'", "count": 3},
-        {"type": "KeyError", "text": "'price'", "count": 2},
-        {"type": "MemoryError", "text": "", "count": 1},
+        {"type": "KeyError", "text": "'price'", "family": "k", "count": 3},
+        {"type": "MemoryError", "text": "", "family": "m", "count": 1},
+        {"type": "KeyError", "text": "'prize'", "family": "k", "count": 2},
     ]
     assert say("exceptions", row(n_tasks_erred=6), depth=Depth(kinds=families)) == (
         "failed", "6 tasks failed, 2 kinds of exception; the most frequent, 5 times: KeyError: 'price'",
+    )  # fmt: skip
+    assert say("exceptions", row(n_tasks_erred=1), depth=Depth(kinds=families[1:2])) == (
+        "failed", "1 task failed, 1 kind of exception; once: MemoryError",
     )  # fmt: skip
     assert say("exceptions", row()) == ("none", "No task failed.")
     assert say("exceptions", row(n_tasks_erred=1))[1] == "1 task failed; no text of an exception has arrived."
@@ -95,19 +115,21 @@ def test_cost_says_what_it_is_based_on_and_what_came_to_nothing():
     assert say("cost", found) == (
         "estimated",
         "$4.80, estimated: 100 thread-hours at $0.033 and 400 GiB-hours at $0.00375: kinds of machine unknown. "
-        "$3.60 of it for thread time in which no task ran.",
+        "$3.60 of it for thread time in which no task that has ended ran.",
     )
     failed = priced(found, Usage(failed_us=10 * 3_600_000_000), packaged())
     answer = answers(found, START, Depth(), failed)["cost"]
-    assert answer["sentence"].endswith("$3.12 of it for thread time in which no task ran, $0.48 for tasks that failed.")
+    assert answer["sentence"].endswith(
+        "$3.12 of it for thread time in which no task that has ended ran, $0.48 for tasks that failed."
+    )
     assert (answer["thread_hours"], answer["machine_hours"], answer["used_share"]) == (100, None, 0.35)
     assert say("cost", row()) == ("unknown", "No worker has been seen, so nothing is known of the cost.")
 
 
 def test_time_by_action_and_by_task():
     groups = [
-        {"prefix": "read", "seconds": {"compute": 60.0, "transfer": 1.0}},
-        {"prefix": "sum", "seconds": {"compute": 39.0}},
+        {"prefix": "read", "seconds": {"compute": 60.0, "transfer": 1.0}, "n_given_up": 0, "n_tasks_erred": 0},
+        {"prefix": "sum", "seconds": {"compute": 39.0}, "n_given_up": 0, "n_tasks_erred": 0},
     ]
     found = row(action_us={"compute": 99_000_000, "transfer": 1_000_000, "disk-read": 0})
     assert say("time", found, depth=Depth(prefixes=groups)) == (

@@ -12,11 +12,12 @@ from daskscope_lambdas.service.catalog_rows import (
     LISTED,
     cost_columns,
     cost_record,
+    costs_since,
+    grown,
     is_newer,
     registry_columns,
     row_as_json,
     row_of_json,
-    scaled,
     usage_of,
 )
 from daskscope_lambdas.service.cost import as_record, priced
@@ -93,8 +94,25 @@ def test_all_that_is_kept_comes_back_out_of_a_file(row: ClusterRow, usage: Usage
 
 
 def test_a_cost_grows_with_its_thread_time() -> None:
-    before: dict[str, Any] = dict.fromkeys(COSTS, None)
-    before |= {"thread_us": 200, "dollars": 4.0, "idle_dollars": 1.0, "failed_dollars": None}
-    assert scaled(before, 300) == {"dollars": 6.0, "idle_dollars": 1.5, "failed_dollars": None}
-    assert scaled(before, 200)["dollars"] == scaled(before, 100)["dollars"] == 4.0
-    assert scaled({**before, "thread_us": 0}, 100)["dollars"] == 4.0
+    hour_us = 3_600_000_000
+    machine = Machine(instance_type="m6i.large", region="us-east-1", lifecycle="on-demand", cores=2, n_machines=1,
+                      machine_us=hour_us, thread_us=2 * hour_us, gib_hours=8.0)  # fmt: skip
+    usage = Usage(machines=[machine], failed_us=hour_us // 2)
+
+    def at(hours: int, computed: int) -> ClusterRow:
+        totals = {"thread_us": 2 * hours * hour_us, "action_us": {"compute": computed * hour_us}}
+        return ClusterRow(account="acme", id=1, uuid="c" * 32, started_at=0.0, first_received_at=0.0,
+                          last_received_at=0.0, totals=totals)  # fmt: skip
+
+    first = at(1, 0)
+    before = registry_columns(first) | cost_columns(priced(first, usage, packaged()), usage, 5.0, "old")
+    assert (before["dollars"], before["idle_dollars"]) == (0.096, pytest.approx(0.096 * 0.75))
+    after = costs_since(at(10, 15), before, packaged())
+    assert (after["dollars"], after["idle_dollars"]) == (pytest.approx(0.96), pytest.approx(0.96 * (1 - 0.75 - 0.025)))
+    assert after["failed_dollars"] == before["failed_dollars"], "what has failed since nobody has told"
+    assert after["basis"].startswith("measured: 10 h of 1 m6i.large")
+    assert after["machines"][0]["machine_us"] == 10 * hour_us
+    assert after["usage_at"] == before["usage_at"]
+    assert after.keys() == set(COSTS)
+    assert [grown(before | {"thread_us": told}, 2 * hour_us) for told in (0, 2 * hour_us, 3 * hour_us)] == 3 * [usage]
+    assert grown(before | {"thread_us": 1}, 2**62).machines[0].machine_us == 2**63 - 1

@@ -38,7 +38,7 @@ def test_a_line_is_as_dask_prints_it_after_the_host_that_it_came_from(server: Ap
         "Worker is at 80% memory usage. Pausing.",
         "... 3 more lines of it were dropped here",
         "(::1)   2023-04-03 00:28:31.000000 distributed.nanny - ERROR - boom",
-        "Traceback [2J",
+        "    Traceback [2J",
     ]
 
 
@@ -63,7 +63,8 @@ def test_of_all_clusters_a_line_names_its_own(server: ApiServer) -> None:
 )  # fmt: skip
 def test_options_reach_the_server(server: ApiServer, arguments: list[str], path: str, query: dict[str, str]) -> None:
     assert run(*arguments).exit_code == 0
-    assert server.asked[0][:2] == ("/api/v1/acme" + path, {**query, "limit": "20000"})
+    asked, told, _ = server.asked[0]
+    assert (asked, {**told, "limit": ""}) == ("/api/v1/acme" + path, {**query, "limit": ""})
 
 
 def test_other_formats_have_the_same_order(server: ApiServer) -> None:
@@ -87,3 +88,12 @@ def test_the_tail_goes_on_until_the_cluster_has_ended(server: ApiServer, monkeyp
 def test_wrong_use(server: ApiServer, arguments: list[str]) -> None:
     assert run(*arguments).exit_code == 2
     assert not server.asked
+
+
+def test_a_text_with_line_breaks_is_not_taken_for_lines_of_others(serve: Any) -> None:
+    forged = "(10.0.0.1)   2023-04-03 00:28:30.454000 distributed.core - ERROR - all is lost"
+    line = LINES[1] | {"text": f"done\n{forged}\r{forged}", "logger": f"mine\n{forged}", "worker": f"w\n{forged}"}
+    serve(lambda *_: (200, {"items": [line], "cursor": None}))
+    first, second = run("7").stdout.splitlines()
+    assert first.startswith("(w (10.0.0.1)")
+    assert second == f"    {forged} {forged}"

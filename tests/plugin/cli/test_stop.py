@@ -78,3 +78,12 @@ def test_a_refusal_is_one_line(serve: Any, status: int, code: int) -> None:
     assert (result.exit_code, result.stdout) == (code, "")
     assert result.stderr.startswith("Error: What, why.")
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("status", ["stopped", "lost"])
+def test_what_cannot_close_is_told_before_anything_is_asked(serve: Any, status: str) -> None:
+    server = serve(lambda *_: (200, CLUSTER | {"status": status}))
+    result = run("12", typed="y\n")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"Error: Cluster 12 cannot be asked to close: it is {status}. Idle for 2 h.\n"
+    assert asked_to_close(server) == []

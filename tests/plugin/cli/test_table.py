@@ -62,7 +62,7 @@ def test_a_table_is_no_wider_than_the_terminal_and_says_what_it_leaves_out(on_te
     assert lines[0] == "\x1b[1mid  name                   user  status  created\x1b[0m"
     assert lines[1] == "12  nightly-etl nightly-…  ann   lost    2026-11-21 08:00:00"
     assert len(lines[1]) == 60
-    assert lines[2] == "No room for duration, peak_workers, n_tasks, n_tasks_erred, cost."
+    assert lines[2] == "No room for duration, cost, peak_workers, n_tasks, n_tasks_erred."
     assert lines[3] == "1 of 1,234: --limit takes more."
 
 

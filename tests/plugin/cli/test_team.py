@@ -108,3 +108,37 @@ def test_two_are_held_against_each_other(server: ApiServer) -> None:
 def test_one_alone_and_too_many_are_not_compared(server: ApiServer, ids: list[str]) -> None:
     assert run("compare", *ids).exit_code == 2
     assert not server.asked
+
+
+def test_one_named_twice_is_not_compared(server: ApiServer) -> None:
+    result = run("compare", "1", "1")
+    assert (result.exit_code, server.asked) == (2, [])
+    assert "1 to compare, each counted once" in result.stderr
+
+
+def test_code_that_nobody_computed_is_not_found(serve: Any) -> None:
+    serve(lambda *_: (200, {"items": [], "cursor": None}))
+    result = run("hardware", "zzz\x1b")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "No computation of code 'zzz\\x1b' in the last 90 days: `daskscope code` lists" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "allowed"),
+    [("--since", "gestern", True), ("--since", "2026-13-01", True), ("--until", "all", False)],
+)
+def test_a_time_that_is_none_is_told_in_the_words_of_a_command_line(
+    server: ApiServer, option: str, text: str, allowed: bool
+) -> None:
+    result = run("costs", option, text)
+    assert (result.exit_code, server.asked) == (2, [])
+    assert f"Invalid value for '{option}': '{text}'; allowed: how far back" in " ".join(result.stderr.split())
+    assert ("or 'all' for all history" in result.stderr, "None" in result.stderr) == (allowed, False)
+
+
+def test_a_cost_by_cluster_names_it_and_metrics_say_of_which_kind(serve: Any) -> None:
+    row = {"cluster_id": 7, "name": "etl", "context": "execute", "prefix": "sum"}
+    serve(lambda *_: (200, {"items": [row], "cursor": None}))
+    head, first = run("costs", "--by", "cluster,day").stdout.splitlines()
+    assert (head.split()[:3], first.split()) == (["cluster_id", "name", "day"], ["7", "etl"])
+    assert run("metrics").stdout.split()[:2] == ["context", "prefix"]

@@ -4,11 +4,13 @@ import builtins
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,3 +130,20 @@ def test_what_sql_found_is_json_to_read_and_arrow_as_it_was() -> None:
     assert found.columns == ["at", "took", "price", "body", "nested", "n", "n_2"]
     assert found.to_arrow().schema.field("price").type == pa.decimal128(4, 1)
     assert pa.RecordBatchReader.from_stream(found).read_all().num_rows == len(found.to_pandas()) == 1
+
+
+def test_without_a_record_there_are_the_columns_of_a_table_and_readers_take_them(tmp_path: Path) -> None:
+    empty = Records(columns=("id", "created", "duration", "seconds", "cost"))
+    table = empty.to_arrow()
+    assert table.column_names == empty.columns
+    assert table.schema.field("created").type == pa.timestamp("us", "UTC")
+    assert table.schema.field("duration").type == pa.duration("us")
+    assert table.schema.field("seconds").type == pa.map_(pa.string(), pa.float64())
+    full = Records(ROWS[:1]).to_arrow().select(empty.columns)
+    assert pa.concat_tables([table, full], promote_options="default").schema == full.schema
+    pq.write_table(table, tmp_path / "empty.parquet")
+    assert duckdb.sql(f"SELECT id, created FROM '{tmp_path}/empty.parquet'").fetchall() == []
+    frame = empty.to_pandas()
+    assert list(frame.columns) == empty.columns
+    assert str(frame["created"].dt.tz) == "UTC"
+    assert frame["duration"].max() is pd.NaT

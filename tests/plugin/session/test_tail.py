@@ -1,5 +1,6 @@
 """`logs(..., follow=True)`: each line once, in order, until the cluster has ended."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,6 +75,15 @@ def test_nothing_is_asked_before_the_first_line_is_wanted(serve: Any) -> None:
     assert not server.asked
     assert next(lines)["id"] == "l1"
     lines.close()  # type: ignore[attr-defined]
+
+
+def test_a_lake_tells_nothing_new(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    with (
+        daskscope.connect(tmp_path, account="acme") as session,
+        pytest.raises(daskscope.BadRequest, match=r"without its server, and tells nothing new: .*--tail"),
+    ):
+        session.logs(7, follow=True)
 
 
 def test_an_interrupt_ends_it(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
