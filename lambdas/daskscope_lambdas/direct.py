@@ -84,9 +84,7 @@ class Direct:
         """Status, headers, body: what the server answers at `path` (`/api/v1/...`), but to what changes anything."""
         event = _event(method, path, query or {}, body or b"", self._bearer)
         if _TOKENS.fullmatch(path):
-            found = self._refused(
-                ReadOnly("A lake without its server has no tokens: ask the server that writes it."), event
-            )
+            found = self._refused(_no_tokens(), event)
         elif method in ("GET", "HEAD"):
             with _TURN, house.entered(self._house):
                 found = self._handle(event, None)
@@ -133,6 +131,10 @@ class Direct:
         """Let go of what was made of it."""
         self._house.made.clear()
         self._world.close()
+
+
+def _no_tokens() -> ReadOnly:
+    return ReadOnly("A lake without its server has no tokens: ask the server that writes it.")
 
 
 def _event(method: str, path: str, query: Mapping[str, str], body: bytes, bearer: str) -> dict[str, Any]:

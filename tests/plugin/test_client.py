@@ -317,16 +317,14 @@ def test_bad_arguments_fail_before_anything_is_sent(serve: Any) -> None:
     assert not server.asked
 
 
-@pytest.mark.parametrize("body", [{}, {"items": None}, {"items": {}}, {"items": [1]}, {"id": "x", "items": []}])
+@pytest.mark.parametrize("body", [{}, {"items": None}, {"items": {}}, {"items": [1]}])
 @pytest.mark.parametrize("call", [
     lambda: client.get_cluster(1), lambda: client.list_members(1), lambda: client.get_profile(1),
     lambda: client.get_profile(computation_id="a-1"), lambda: client.close(1), lambda: client.list_clusters(),
 ])  # fmt: skip
 def test_json_of_somebody_else_is_told_as_that(serve: Any, body: dict[str, Any], call: Any) -> None:
     serve(lambda *_: (200, body), account="acme")
-    if body.get("items") == [] and call() == []:
-        return  # an empty list it is
-    with pytest.raises(errors.ServerError, match="without .*is it a daskscope server"):
+    with pytest.raises(errors.ServerError, match=r"without .*is it a daskscope server"):
         call()
 
 

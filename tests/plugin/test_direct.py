@@ -67,7 +67,7 @@ def test_a_bucket_is_asked_like_a_server(made: list[Opened]) -> None:
         assert lake.opened == ("s3://bucket/prefix", None, "ssm:/k")
         assert lake.asked == [
             ("GET", "/api/v1/whoami", {}, None),
-            ("GET", "/api/v1/acme/clusters/7/events", {"topic": "all", "limit": "20000"}, None),
+            ("GET", "/api/v1/acme/clusters/7/events", {"topic": "all", "limit": "1000"}, None),
         ]
         with pytest.raises(errors.PermissionDenied, match=r"Read alone\."):
             session.close(7, reason="x")

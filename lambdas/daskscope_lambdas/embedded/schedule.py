@@ -114,7 +114,7 @@ class Schedule:
         await self._compact(scheduler_event())
 
     async def leave_catalog(self) -> None:
-        """For who reads the lake when no server runs: one with what was heard last. To be called when `run` has ended."""
+        """For who reads the lake without a server: one with what was heard last. To be called once `run` has ended."""
         try:
             await asyncio.wait_for(self._compact(CATALOG_ALONE), LAST_S)
         except Exception as error:  # noqa: BLE001 - whatever it was, the server ends all the same

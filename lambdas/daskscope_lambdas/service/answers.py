@@ -29,7 +29,7 @@ class Depth:
 
     prefixes: Sequence[Mapping[str, Any]] = ()
     kinds: Sequence[Mapping[str, Any]] = ()
-    """All of them: `type`, `text`, `count`; `family`, the same for those whose texts differ in figures and names alone."""
+    """All of them: `type`, `text`, `count`, and `family`, the same for those whose texts differ in figures alone."""
 
 
 _NOTHING = Depth()

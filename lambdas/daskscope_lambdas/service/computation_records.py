@@ -97,8 +97,6 @@ def prefix(found: Record) -> Record:
         "n_tasks": found["n_tasks"],
         "bytes": found["nbytes"],
         "seconds": seconds(found["action_us"]),
-        "n_tasks_erred": found["n_tasks_erred"],
-        "n_given_up": found["n_given_up"],
     }
 
 

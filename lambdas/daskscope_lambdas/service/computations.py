@@ -82,9 +82,11 @@ class Computations:
         return found_in([group(found) for found in answer.records()], answer)
 
     def prefixes(self, row: ClusterRow, id: str | None = None) -> Found:
-        """All task prefixes of a cluster, or of one computation, with the sums of their groups."""
+        """All task prefixes of a cluster, or of one computation, with the sums of their groups; `n_given_up` of their
+        tasks, and `n_tasks_erred`, besides."""
         answer = self._asker.ask_of(row, "cluster_prefixes", computation=id)
-        return found_in([prefix(found) for found in answer.records()], answer)
+        more = ("n_given_up", "n_tasks_erred")
+        return found_in([prefix(each) | {name: each[name] for name in more} for each in answer.records()], answer)
 
     def of_cluster(
         self, row: ClusterRow, limit: int, offset: int, wanted: Wanted = _ALL, *, whole: bool = True

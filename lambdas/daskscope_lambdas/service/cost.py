@@ -46,7 +46,7 @@ class Cost:
 
     dollars: float | None
     idle_dollars: float | None
-    """For thread time in which no task ran."""
+    """For thread time in which no task that has ended ran."""
     failed_dollars: float | None
     """For tasks that failed or were cancelled as they ran."""
     quality: Quality

@@ -35,8 +35,8 @@ _COLOURS = {"finished": "green", "failed": "red", "running": "blue", "lost": "re
 def status(session: Session, cluster: str, form: str) -> None:
     """Five answers about CLUSTER: its number, scheduler id, UUID, or `latest`.
 
-    Exits with 0 if it finished, 10 if it failed: it closed with tasks left to do, or something failed in it; 11 if it
-    runs, 12 if it is lost.
+    Exits with 0 if it finished, 10 if it failed: it closed with tasks left to do or given up, or something failed in
+    it; 11 if it runs, 12 if it is lost.
     """
     found = session.get_cluster(number_of(session, cluster))
     state = state_of(found["answers"])

@@ -29,7 +29,8 @@ def _checked(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     except SettingsError:
         forever = f", or '{ALL}' for all history" if is_since else ""
         raise click.BadParameter(
-            f"{text!r}; allowed: how far back, like '36h' or '7 days', a time in ISO 8601, like 2026-11-21T08:00Z{forever}."
+            f"{text!r}; allowed: how far back, like '36h' or '7 days', a time in ISO 8601, like 2026-11-21T08:00Z"
+            f"{forever}."
         ) from None
     return text
 

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from daskscope.arguments import TIMEOUT, Cluster, Timeout, count
 from daskscope.connection import LARGE_PAGE, Connection
-from daskscope.errors import SettingsError
 from daskscope.records import Record, Records
 
 PAGES = {"clusters": "analytics"}

@@ -32,8 +32,9 @@ class Bills(Base):
         """What clusters cost, in dollars, by `user`, `tag` (whose name `tag` says), `day`, `week`, `instance_type`,
         `cluster` or `kind`, or by several.
 
-        Days are whole, of UTC: of those in which `since` and `until` fall all counts. `idle` is the part of it in which no task ran, `failed` that of tasks that failed. `quality` is `measured`,
-        `estimated` or `unknown`, `basis` a sentence that says of what.
+        Days count whole, in UTC, those in which `since` and `until` fall, too. `idle` is the part of it in which no
+        task ran, `failed` that of tasks that failed. `quality` is `measured`, `estimated` or `unknown`, `basis` a
+        sentence that says of what.
         """
         keys = comma_list("by", by) or "user"
         query: dict[str, Any] = {

@@ -36,8 +36,8 @@ def follow_lines(
     """
     if isinstance(connection.source, direct.Lake):
         raise BadRequest(
-            f"{connection.source.name} is read without its server, and tells nothing new: ask for the log lines as they "
-            "are (without follow=True or --tail), or ask the server."
+            f"{connection.source.name} is read without its server, and tells nothing new: ask for the log lines as "
+            "they are (without follow=True or --tail), or ask the server."
         )
     return _followed(connection, account, cluster, query, sleep)
 

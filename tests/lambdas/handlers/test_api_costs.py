@@ -68,7 +68,8 @@ def test_one_cluster_measured_by_the_machines_that_it_told_of(get: Get, reader: 
     answer = found["answers"]["cost"]
     assert (answer["verdict"], answer["basis"]) == ("measured", basis)
     assert answer["sentence"] == (
-        f"$0.38, {basis}. $0.19 of it for thread time in which no task that has ended ran, $0.096 for tasks that failed."
+        f"$0.38, {basis}. $0.19 of it for thread time in which no task that has ended ran, "
+        "$0.096 for tasks that failed."
     )
     assert (answer["dollars"], answer["machine_hours"], answer["thread_hours"]) == (pytest.approx(4 * 0.096), 4, 8)
 

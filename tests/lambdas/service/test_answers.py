@@ -218,5 +218,5 @@ def test_uptime_does_not_mix_two_clocks(ahead_s: float):
 
 def test_kinds_are_a_lower_bound_where_some_were_dropped():
     dropped = dataclasses.replace(row(n_tasks_erred=9), lost={"exceptions": 3})
-    depth = Depth(kinds=[{"type": "KeyError", "text": "KeyError('a')", "count": 6}])
+    depth = Depth(kinds=[{"type": "KeyError", "text": "KeyError('a')", "family": "k", "count": 6}])
     assert "at least 1 kind of exception" in say("exceptions", dropped, depth=depth)[1]

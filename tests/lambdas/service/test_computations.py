@@ -105,6 +105,31 @@ def test_computations_with_their_groups_sums_and_code(rig: LakeRig, computations
     json.dumps(found.rows, default=datetime.isoformat)
 
 
+def test_what_was_forgotten_before_any_of_it_was_done_is_unfinished(rig: LakeRig, computations: Computations) -> None:
+    """Four of each computation's tasks: given up, done and forgotten, failed and forgotten, scattered; none at all."""
+    forgotten = {"states": {"forgotten": 4}}
+    never = {**forgotten, "start_ms": None, "stop_ms": None, "action_us": {}}
+    rig.write(
+        envelope(
+            computations=[computation(no, start_ms=no) for no in range(4)],
+            groups=groups(
+                {"no": 0, "prefix": "slow", **never}, {"no": 1, "computation": 1, "prefix": "read", **forgotten},
+                {"no": 2, "computation": 2, "prefix": "bad", **never},
+                {"no": 3, "computation": 2, "prefix": "after", **never},
+                {"no": 4, "computation": None, "prefix": "scattered", **never},
+            ),
+            exceptions=[exception(group=2, count=4)],
+        )
+    )  # fmt: skip
+    found = computations.of_cluster(row(), 9, 0, Wanted(sort="start")).rows
+    assert [each["status"] for each in found] == ["unfinished", "finished", "erred", "unknown"]
+    assert [each["duration"] for each in found] == [1.0, 1.0, 1.0, None], (
+        "without a task nothing tells how long it took"
+    )
+    told = {each["prefix"]: (each["n_given_up"], each["n_tasks_erred"]) for each in computations.prefixes(row()).rows}
+    assert told == {"slow": (4, 0), "read": (0, 0), "bad": (0, 4), "after": (0, 0), "scattered": (0, 0)}
+
+
 def test_what_a_computation_cost_is_its_part_of_the_threads_time(
     rig: LakeRig, computations: Computations, listed: dict[str, Any]
 ) -> None:
@@ -201,11 +226,11 @@ def test_the_same_code_wherever_it_lies_and_however_often_it_was_met(rig: LakeRi
             computation(2, 1_000, 2, code=[[frame(line_in_code=9), LIBRARY]]),
             computation(3, 1_000, 3, code=[[LIBRARY]]),
             computation(4, 1_000, 4),
-        ]),
+        ], groups=groups({"no": 0, "computation": 0}, {"no": 1, "computation": 1})),
         envelope(cluster=OTHER, cluster_id=2, computations=[
             computation(0, 9_000, code=[[frame(file="/tmp/ipykernel_7/1.py", line=80), LIBRARY]]),
             computation(1, None, 1, code=[[frame(), LIBRARY]]),
-        ]),
+        ], groups=groups({"no": 0})),
     )  # fmt: skip
     found = computations.of_cluster(row(), 9, 0).rows
     told = {record["id"].rpartition("-")[2]: record["fingerprint"] for record in found}

@@ -67,6 +67,7 @@ def test_kinds_of_exception_are_all_counted(rig: LakeRig, queries: Queries) -> N
     rare = [exception(no=no, type="ValueError", text=f"ValueError({no})", count=1) for no in range(3, 1500)]
     rig.write(envelope(exceptions=[*alike, *rare]))
     kinds = queries.exception_kinds(row()).rows
+    assert len({each.pop("family") for each in kinds}) == 2, "KeyErrors, and ValueErrors of whatever number"
     assert kinds[0] == {"origin": "user", "type": "KeyError", "text": "KeyError('a')", "count": 6}
     assert len(kinds) == 1498
 

@@ -143,9 +143,12 @@ def test_workers_one_after_another_are_one(rig: LakeRig, same_code: SameCode) ->
     ran = [
         wire.Computation(no=0, start_ms=begin_ms, stop_ms=begin_ms + 100_000, code=call),
         wire.Computation(no=1, start_ms=begin_ms + 5_000, stop_ms=begin_ms + 5_000, code=call),
+        wire.Computation(no=2, start_ms=begin_ms, stop_ms=begin_ms + 1, code=call),  # Without a task of its own.
     ]
-    rig.write(envelope(cluster="3" * 32, cluster_id=3, computations=ran, members=ten, hardware=[LARGE]))
+    work = groups({"no": 0}, {"no": 1, "computation": 1})
+    rig.write(envelope(cluster="3" * 32, cluster_id=3, computations=ran, groups=work, members=ten, hardware=[LARGE]))
     code = next(each for each in same_code.code("acme", 10, 0).rows if each["n"] == 2)
     found = same_code.hardware("acme", 10, 0, fingerprint=code["fingerprint"]).rows
     (only,) = found
+    assert code["median_duration"] == 50.0
     assert (only["n"], only["workers"], only["thread_seconds"]) == (2, 1, 200.0)  # the median of 400 s and none

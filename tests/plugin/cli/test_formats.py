@@ -117,7 +117,7 @@ def test_who_reads_no_further_hears_no_complaint(serve: Any) -> None:
 
 def test_an_empty_list_has_the_columns_that_were_asked_for(serve: Any) -> None:
     serve(lambda *_: (200, {"items": [], "cursor": None}))
-    assert run("--columns", "name,host", "--format", "csv").stdout == "name,host\r\n"
+    assert run("--columns", "name,host", "--format", "csv").stdout_bytes == b"name,host\r\n"
     table = pq.read_table(io.BytesIO(run("--format", "parquet").stdout_bytes))
     assert table.column_names[:2] == ["id", "name"]
     assert str(table.schema.field("created").type) == "timestamp[us, tz=UTC]"

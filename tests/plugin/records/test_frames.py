@@ -142,7 +142,7 @@ def test_without_a_record_there_are_the_columns_of_a_table_and_readers_take_them
     full = Records(ROWS[:1]).to_arrow().select(empty.columns)
     assert pa.concat_tables([table, full], promote_options="default").schema == full.schema
     pq.write_table(table, tmp_path / "empty.parquet")
-    assert duckdb.sql(f"SELECT id, created FROM '{tmp_path}/empty.parquet'").fetchall() == []
+    assert duckdb.read_parquet(f"{tmp_path}/empty.parquet").select("id, created").fetchall() == []
     frame = empty.to_pandas()
     assert list(frame.columns) == empty.columns
     assert str(frame["created"].dt.tz) == "UTC"

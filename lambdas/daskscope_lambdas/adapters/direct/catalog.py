@@ -50,8 +50,8 @@ class NewestCatalog:
         found = self._newest()
         if found is None:
             raise Missing(
-                f"{self._where}: there is no catalog of clusters that can be read, which lists come from. A server makes "
-                "one within a minute of the first message (in AWS, within a quarter of an hour) and when it stops."
+                f"{self._where}: there is no catalog of clusters that can be read, which lists come from. A server "
+                "makes one within a minute of the first message (a quarter of an hour in AWS) and when it stops."
             )
         return known if known and known.as_of == found.as_of else found
 
