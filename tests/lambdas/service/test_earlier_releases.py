@@ -158,6 +158,7 @@ def arguments(rig: LakeRig, cluster: str) -> dict[str, Any]:
         "account": "acme",
         "fingerprint": computation["fingerprint"],
         "id": f"{computation['boot']}-{computation['no']}",
+        "ids": [f"{computation['boot']}-{computation['no']}"],
         "by": ["user"],
         "name": "of ada",
         **PAGED,

@@ -46,6 +46,7 @@ def main():
         port = int(address.rpartition(":")[2])
         workers = [int(each.rpartition(":")[2]) for each in cluster.scheduler.workers]
         thread = cluster.scheduler.extensions["daskscope"].sender._thread
+    thread.join(30)  # After a foreign answer the scheduler does not wait for it long.
     assert not thread.is_alive(), "and it has sent what there was"
     print(json.dumps({
         "found": found, "of dask": [port, *workers], "at register": at_register, "connections": connections,
