@@ -131,6 +131,7 @@ def test_records_know_their_page_and_what_a_table_shows(server: ApiServer) -> No
 
 
 def test_bad_arguments_fail_before_anything_is_sent(server: ApiServer) -> None:
+    # Types forbid them, too: who has no type checker gets the error.
     for call in (
         lambda: client.list_members(7, role="nanny"),  # type: ignore[arg-type]
         lambda: client.logs(7, role="client"),  # type: ignore[arg-type]

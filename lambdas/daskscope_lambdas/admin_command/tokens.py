@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from daskscope.errors import NotFound, SettingsError
 from daskscope_lambdas.admin_command.registry import on_registry
-from daskscope_lambdas.ports import Missing, Scope, TokenRow
+from daskscope_lambdas.ports import Missing, Scope
 
 if TYPE_CHECKING:
     from daskscope_lambdas.wiring import Adapters
@@ -50,7 +50,9 @@ def new(
     expires_at = None if expires_in is None else world.clock.now() + _seconds(expires_in)
     text, row = mint(world.tokens, world.clock, account, scopes, name, expires_at)
     if as_json:
-        click.echo(json.dumps({"token": text, **_record(row)}, indent=2))
+        from daskscope_lambdas.service import records
+
+        click.echo(json.dumps({"token": text, **records.token(row)}, indent=2))
     else:
         click.echo(f"Key id {row.key_id} of account {account}, may {', '.join(sorted(row.scopes))}.", err=True)
         click.echo(text)
@@ -62,8 +64,9 @@ def new(
 def list_tokens(world: Adapters, account: str, as_json: bool) -> None:
     """List the account's tokens, oldest first; their secrets are kept nowhere."""
     from daskscope.records import Records
+    from daskscope_lambdas.service.records import token
 
-    records = Records(_record(row) for row in world.tokens.list(account))
+    records = Records(token(row) for row in world.tokens.list(account))
     if as_json:
         click.echo(json.dumps(records, indent=2))
     elif records:
@@ -100,17 +103,3 @@ def _seconds(span: str) -> float:
     if seconds <= 0:
         raise SettingsError("--expires-in", span, "a span of time longer than nothing")
     return seconds
-
-
-def _record(row: TokenRow) -> dict[str, Any]:
-    from daskscope_lambdas.service.records import iso
-
-    return {
-        "key_id": row.key_id,
-        "name": row.name,
-        "account": row.account,
-        "scopes": sorted(row.scopes),
-        "created": iso(row.created_at),
-        "expires": iso(row.expires_at),
-        "revoked": iso(row.revoked_at),
-    }

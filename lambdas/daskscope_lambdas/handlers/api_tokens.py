@@ -17,8 +17,8 @@ import daskscope
 from daskscope.api_version import API
 from daskscope.errors import BadMessage, NotFound, PermissionDenied
 from daskscope_lambdas.handlers import answering, house, parameters, posted
-from daskscope_lambdas.ports import Missing, Scope, TokenRow
-from daskscope_lambdas.service.records import iso
+from daskscope_lambdas.ports import Missing, Scope
+from daskscope_lambdas.service import records
 from daskscope_lambdas.service.tokens import CACHE_S, Principal, mint, require
 
 router = APIGatewayHttpRouter()
@@ -52,7 +52,7 @@ def tokens(account: str) -> Response[str]:
     rows = house.adapters().tokens.list(account)  # new ones come last: pages do not move
     following = offset + limit
     cursor = str(following) if following < len(rows) else None
-    return answering.answer({"items": [_record(row) for row in rows[offset:following]], "cursor": cursor})
+    return answering.answer({"items": [records.token(row) for row in rows[offset:following]], "cursor": cursor})
 
 
 @router.post("/api/v1/<account>/tokens")
@@ -66,7 +66,7 @@ def new(account: str) -> Response[str]:
     world = house.adapters()
     expires_at = _end(wanted, keeper, world.clock.now())
     text, row = mint(world.tokens, world.clock, account, wanted.scopes, wanted.name, expires_at)
-    return answering.answer({"token": text, **_record(row)}, 201)
+    return answering.answer({"token": text, **records.token(row)}, 201)
 
 
 @router.delete("/api/v1/<account>/tokens/<key_id>")
@@ -81,7 +81,7 @@ def revoke(account: str, key_id: str) -> Response[str]:
     except Missing as error:
         raise NotFound(f"Account {account} has no token with key id {key_id}.") from error
     sentence = f"Revoked {row.name!r}. Where it was just used it may pass for {CACHE_S:.0f} s more."
-    return answering.answer({**_record(row), "sentence": sentence})
+    return answering.answer({**records.token(row), "sentence": sentence})
 
 
 def _keeper(account: str) -> Principal:
@@ -113,16 +113,3 @@ def _end(wanted: _Wanted, keeper: Principal, now: float) -> float | None:
     """When the new token expires (epoch seconds): as asked for, but no later than the one that asks."""
     asked_for = None if wanted.expires_in_s is None else now + wanted.expires_in_s
     return min((at for at in (asked_for, keeper.expires_at) if at is not None), default=None)
-
-
-def _record(row: TokenRow) -> dict[str, Any]:
-    """Without its secret, which is kept nowhere."""
-    return {
-        "key_id": row.key_id,
-        "name": row.name,
-        "account": row.account,
-        "scopes": sorted(row.scopes),
-        "created": iso(row.created_at),
-        "expires": iso(row.expires_at),
-        "revoked": iso(row.revoked_at),
-    }

@@ -76,7 +76,8 @@ class Observed:
     def deaths(self, row: ClusterRow, limit: int, offset: int, expected: bool | None = None) -> Found:
         """Workers that went, latest first, each with the last log lines of it and its nanny."""
         page = self._asker.ask_of(row, "deaths", limit=limit, offset=offset, expected=expected)
-        return found_in([_death(found) for found in page.records()], page)
+        records = [{**death(found), "logs": [_line(line) for line in found["lines"]]} for found in page.records()]
+        return found_in(records, page)
 
     def logs(self, row: ClusterRow, limit: int, offset: int, wanted: Lines) -> Found:
         """Log lines of scheduler, workers and nannies of a cluster."""
@@ -189,7 +190,8 @@ def _member(found: Record, schedulers: Mapping[str, str | None] | None, ended: d
     }
 
 
-def _death(found: Record) -> Record:
+def death(found: Record) -> Record:
+    """Without the lines that it logged."""
     return {
         "id": numbered(found["boot"], found["no"]),
         "time": found["died_at"],
@@ -198,7 +200,6 @@ def _death(found: Record) -> Record:
         "memory_limit": found["memory_limit_bytes"],
         "memory_slope": found["memory_slope_bytes_s"],
         **{name: found[name] for name in ("n_processing", "processing", "n_results_lost")},
-        "logs": [_line(line) for line in found["lines"]],
     }
 
 

@@ -1,4 +1,4 @@
-"""The Cluster record of docs/reference/http-api.md out of the registry's row."""
+"""The records of docs/reference/http-api.md out of the registry's rows: a cluster, a token."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from daskscope_lambdas.ports import ClusterRow
+from daskscope_lambdas.ports import ClusterRow, TokenRow
 from daskscope_lambdas.service.clocks import last_sign_at, told_up_s
 
 Status = Literal["running", "stopped", "lost"]
@@ -63,6 +63,19 @@ def iso(moment: float | datetime | None) -> str | None:
 def scheduler_id(row: ClusterRow) -> str:
     """Dask's own id of the scheduler, also before the cluster has told it."""
     return row.identity.get("scheduler_id") or f"Scheduler-{uuid.UUID(row.uuid)}"
+
+
+def token(row: TokenRow) -> dict[str, Any]:
+    """Without its secret, which is kept nowhere."""
+    return {
+        "key_id": row.key_id,
+        "name": row.name,
+        "account": row.account,
+        "scopes": sorted(row.scopes),
+        "created": iso(row.created_at),
+        "expires": iso(row.expires_at),
+        "revoked": iso(row.revoked_at),
+    }
 
 
 def cluster(row: ClusterRow, now: float) -> dict[str, Any]:

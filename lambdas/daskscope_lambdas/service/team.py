@@ -20,9 +20,9 @@ from daskscope_lambdas.service.found import (
     Record,
     days_since,
     found_in,
-    numbered,
     scheduler_id,
 )
+from daskscope_lambdas.service.observed import death
 from daskscope_query.lake import Answer
 
 HISTORY_DAYS = 90
@@ -93,7 +93,7 @@ class Team:
         """Workers that went, latest first, without the lines that they logged."""
         wanted = {"user": user, "expected": expected, "limit": limit, "offset": offset}
         page = self._ask("team_deaths", account, between, wanted)
-        return found_in([_death(found) for found in page.records()], page)
+        return found_in([{**_of_cluster(found), **death(found)} for found in page.records()], page)
 
     def events(
         self,
@@ -162,19 +162,6 @@ def _of_cluster(found: Record) -> Record:
         "cluster_id": found["cluster_id"],
         "cluster_name": found["cluster_name"],
         "user": found["user"],
-    }
-
-
-def _death(found: Record) -> Record:
-    return {
-        **_of_cluster(found),
-        "id": numbered(found["boot"], found["no"]),
-        "time": found["died_at"],
-        **{name: found[name] for name in ("worker", "name", "host", "expected", "reason")},
-        "memory": found["memory_bytes"],
-        "memory_limit": found["memory_limit_bytes"],
-        "memory_slope": found["memory_slope_bytes_s"],
-        **{name: found[name] for name in ("n_processing", "processing", "n_results_lost")},
     }
 
 

@@ -6,9 +6,13 @@ from typing import Any
 
 from daskscope_lambdas.ports import Beat, ClusterRow
 from daskscope_lambdas.service.catalog import Catalog
+from daskscope_lambdas.service.catalog_files import CatalogFiles
+from daskscope_lambdas.service.cataloguer import Cataloguer
 from daskscope_lambdas.service.live_catalog import LiveCatalog
 from daskscope_lambdas.service.price_store import PriceReader
-from daskscope_lambdas.wiring import Adapters
+from daskscope_lambdas.wiring import Adapters, LocalAdapters
+from daskscope_query import layout
+from daskscope_query.tables import CATALOG
 
 ACCOUNT = "acme"
 
@@ -46,3 +50,21 @@ def live(world: Adapters) -> LiveCatalog:
 
 def catalog(world: Adapters) -> Catalog:
     return Catalog(world.clusters, world.clock, live(world).table)
+
+
+def keys(world: LocalAdapters, account: str = ACCOUNT) -> list[str]:
+    return list(world.objects.list(layout.catalog_prefix(account)))
+
+
+def made(world: LocalAdapters, account: str = ACCOUNT) -> list[dict[str, Any]]:
+    """Rows of the newest file."""
+    found = CatalogFiles(world.objects).newest(account, CATALOG.schema.names)
+    return found.rows.to_pylist(maps_as_pydicts="strict") if found else []
+
+
+def ids(world: LocalAdapters, account: str = ACCOUNT) -> list[int]:
+    return [row["cluster_id"] for row in made(world, account)]
+
+
+def run(world: LocalAdapters) -> int:
+    return Cataloguer(world).run()

@@ -1,5 +1,6 @@
 """`logs(..., follow=True)`: each line once, in order, until the cluster has ended."""
 
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,8 @@ def test_nothing_is_asked_before_the_first_line_is_wanted(serve: Any) -> None:
     lines = daskscope.logs(7, follow=True)
     assert not server.asked
     assert next(lines)["id"] == "l1"
-    lines.close()  # type: ignore[attr-defined]
+    assert isinstance(lines, Generator)
+    lines.close()
 
 
 def test_a_lake_tells_nothing_new(tmp_path: Path) -> None:
