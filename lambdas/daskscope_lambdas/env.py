@@ -12,6 +12,9 @@ from urllib.parse import urlencode, urlsplit
 WORLD = "DASKSCOPE_WORLD"
 DATA = "DASKSCOPE_DATA"
 PAGES = "DASKSCOPE_PAGES"
+ADDRESS = "DASKSCOPE_ADDRESS"
+REPORTS = "DASKSCOPE_REPORTS"
+REPORTS_BUCKET = "DASKSCOPE_REPORTS_BUCKET"
 BUCKET = "DASKSCOPE_BUCKET"
 TABLE = "DASKSCOPE_TABLE"
 QUEUE_URL = "DASKSCOPE_QUEUE_URL"
@@ -34,6 +37,11 @@ class LocalEnv:
     """Folder of the embedded server's files."""
     pages: Pages = "login"
     """Whether pages may be read without a login: only where nobody but this machine can ask."""
+    address: str = ""
+    """Where people reach it, if a proxy stands before it: `https://daskscope.example.org`; empty for as they asked."""
+    reports: str = ""
+    """The origin of reports and of nothing else: a URL without a slash at its end, `:8791` for that port of the host
+    that was asked, or empty where none is served."""
 
     @property
     def lake(self) -> str:
@@ -42,7 +50,8 @@ class LocalEnv:
 
     def variables(self) -> dict[str, str]:
         """What `read` reads this from."""
-        return {WORLD: self.world, DATA: self.data, PAGES: self.pages}
+        told = {WORLD: self.world, DATA: self.data, PAGES: self.pages}
+        return told | {name: text for name, text in ((ADDRESS, self.address), (REPORTS, self.reports)) if text}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +60,7 @@ class AwsEnv:
 
     world: ClassVar[Literal["aws"]] = "aws"
     pages: ClassVar[Pages] = "login"
+    address: ClassVar[str] = ""
     bucket: str
     """S3 bucket of the lake."""
     table: str
@@ -61,6 +71,10 @@ class AwsEnv:
     """Path in the SSM Parameter Store under which accounts' keys lie: `/daskscope/<stack>/<its uuid>/keys`."""
     keys_kms_key: str = ""
     """KMS key id or ARN that encrypts those; empty for AWS's own `aws/ssm`."""
+    reports_bucket: str = ""
+    """S3 bucket of the reports that somebody keeps here; empty where none are kept."""
+    reports: str = ""
+    """The origin of reports and of nothing else: a URL without a slash at its end; empty where none is served."""
     endpoint_url: str = ""
     """As AWS_ENDPOINT_URL; empty for AWS itself."""
     region: str = ""
@@ -75,7 +89,8 @@ class AwsEnv:
     def variables(self) -> dict[str, str]:
         """What `read` reads this from, but for endpoint and region, which are the machine's and not the function's."""
         named = {BUCKET: self.bucket, TABLE: self.table, QUEUE_URL: self.queue_url, KEYS: self.keys}
-        return {WORLD: self.world, **named} | ({KEYS_KMS_KEY: self.keys_kms_key} if self.keys_kms_key else {})
+        may_be = {KEYS_KMS_KEY: self.keys_kms_key, REPORTS_BUCKET: self.reports_bucket, REPORTS: self.reports}
+        return {WORLD: self.world, **named} | {name: text for name, text in may_be.items() if text}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +99,8 @@ class DirectEnv:
 
     world: ClassVar[Literal["direct"]] = "direct"
     pages: ClassVar[Pages] = "login"
+    address: ClassVar[str] = ""
+    reports: ClassVar[str] = ""
     lake: str
     """Its root, as a path or URI that pyarrow opens."""
     account: str
@@ -110,7 +127,8 @@ def read(environ: Mapping[str, str] = os.environ) -> FunctionEnv:
         pages = environ.get(PAGES, "login")
         if pages not in ("open", "login"):
             raise ValueError(f"{PAGES} is {pages!r}; allowed: open, login.")
-        return LocalEnv(data=environ[DATA], pages=pages)
+        found = {"address": environ.get(ADDRESS, ""), "reports": environ.get(REPORTS, "")}
+        return LocalEnv(data=environ[DATA], pages=pages, **found)
     if world == "aws":
         return AwsEnv(
             bucket=environ[BUCKET],
@@ -118,6 +136,8 @@ def read(environ: Mapping[str, str] = os.environ) -> FunctionEnv:
             queue_url=environ[QUEUE_URL],
             keys=environ[KEYS],
             keys_kms_key=environ.get(KEYS_KMS_KEY, ""),
+            reports_bucket=environ.get(REPORTS_BUCKET, ""),
+            reports=environ.get(REPORTS, ""),
             endpoint_url=environ.get(AWS_ENDPOINT_URL, ""),
             region=environ.get(AWS_REGION, ""),
         )

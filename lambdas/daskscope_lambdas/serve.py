@@ -36,7 +36,8 @@ from daskscope_lambdas.embedded.function import Function, log_plainly
 from daskscope_lambdas.embedded.schedule import Schedule
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.ports import Scope
-from daskscope_lambdas.service.tokens import Gate, mint
+from daskscope_lambdas.service.gate import Gate
+from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import Adapters, connect
 
 logger = logging.getLogger("daskscope.serve")
@@ -188,7 +189,7 @@ def _token(home: Path, world: Adapters, name: str, scopes: tuple[Scope, ...]) ->
     path = home / name
     with suppress(FileNotFoundError, NotLoggedIn):
         text = path.read_text().strip()
-        if Gate(world.tokens, world.clock).principal(f"Bearer {text}").scopes >= set(scopes):
+        if Gate(world.tokens, world.users, world.clock).principal(f"Bearer {text}").scopes >= set(scopes):
             return text
     text, _ = mint(world.tokens, world.clock, ACCOUNT, scopes, f"daskscope serve: {name}")
     _write_private(path, text + "\n")

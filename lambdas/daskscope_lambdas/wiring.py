@@ -18,12 +18,19 @@ from daskscope_lambdas.ports import (
     Policies,
     Queue,
     QueueFeed,
+    ReportFiles,
+    Reports,
     Seals,
+    Tickets,
     Tokens,
+    Users,
     Vault,
 )
 
-Port = Literal["objects", "queue", "clusters", "deletions", "policies", "seals", "tokens", "vault"]
+Port = Literal[
+    "objects", "queue", "clusters", "deletions", "policies", "seals", "tokens", "users", "tickets", "reports",
+    "report_files", "vault",
+]  # fmt: skip
 """As in Adapters."""
 
 
@@ -39,6 +46,10 @@ class Adapters:
     policies: Policies
     seals: Seals
     tokens: Tokens
+    users: Users
+    tickets: Tickets
+    reports: Reports
+    report_files: ReportFiles
     vault: Vault
     clock: Clock
     wall: Clock
@@ -78,7 +89,8 @@ def _local(env: LocalEnv, clock: Clock) -> LocalAdapters:
 
     lake/              the objects
     keys/              the vault's keys: whoever backs up the rest should not keep them together
-    registry.sqlite    queue, clusters, deletions, policies, seals and tokens
+    reports/           the files of reports
+    registry.sqlite    everything else
     """
     from daskscope_lambdas.adapters import local
 
@@ -97,6 +109,10 @@ def _local(env: LocalEnv, clock: Clock) -> LocalAdapters:
         policies=local.SqlitePolicies(database),
         seals=local.SqliteSeals(database),
         tokens=local.SqliteTokens(database),
+        users=local.SqliteUsers(database),
+        tickets=local.SqliteTickets(database, clock),
+        reports=local.SqliteReports(database),
+        report_files=local.DiskReports(root / "reports", clock),
         vault=vault,
         clock=clock,
         wall=clock,
@@ -120,6 +136,10 @@ def _aws(env: AwsEnv, clock: Clock) -> Adapters:
         "policies": registry,
         "seals": registry,
         "tokens": registry,
+        "users": registry,
+        "tickets": registry,
+        "reports": registry,
+        "report_files": clients.s3,
         "vault": clients.ssm,
     }
     return Adapters(
@@ -131,6 +151,10 @@ def _aws(env: AwsEnv, clock: Clock) -> Adapters:
         policies=aws.DynamoPolicies(registry, env.table),
         seals=aws.DynamoSeals(registry, env.table),
         tokens=aws.DynamoTokens(registry, env.table),
+        users=aws.DynamoUsers(registry, env.table),
+        tickets=aws.DynamoTickets(registry, env.table),
+        reports=aws.DynamoReports(registry, env.table),
+        report_files=aws.S3Reports(clients.s3, env.reports_bucket, clock),
         vault=aws.SsmVault(clients.ssm, env.keys, env.keys_kms_key),
         clock=clock,
         wall=clock,
@@ -159,6 +183,10 @@ def _direct(env: DirectEnv, clock: Clock) -> Adapters:
         policies=direct.NoPolicies(),
         seals=direct.LakeSeals(place),
         tokens=direct.OwnToken(),
+        users=direct.NoUsers(),
+        tickets=direct.NoTickets(),
+        reports=direct.NoReports(),
+        report_files=direct.NoReportFiles(),
         vault=direct.vault(env.keys),
         clock=direct.CatalogClock(catalog, clock),
         wall=clock,

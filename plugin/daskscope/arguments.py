@@ -29,7 +29,7 @@ Origin = Literal["user", "scheduler", "dask"]
 """Who failed: a task's own code; the scheduler, which gave a task up; Dask itself."""
 Role = Literal["scheduler", "worker", "client"]
 Logging = Literal["scheduler", "worker", "nanny"]
-Scope = Literal["read", "ingest", "control", "admin"]
+Scope = Literal["read", "ingest", "control", "report", "admin"]
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 

@@ -8,7 +8,7 @@ import pytest
 
 from daskscope_infra.commands import first_tokens
 from daskscope_lambdas.env import AwsEnv
-from daskscope_lambdas.service.tokens import Gate
+from daskscope_lambdas.service.gate import Gate
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import connect
 from tests.aws_world import make_world, point_at

@@ -281,8 +281,8 @@ def _ask_to_delete(house: House, env: AwsEnv) -> list[str]:
             created_at=long_ago,
         )  # fmt: skip
         world.tokens.add(token)
-        world.policies.set_retention("globex", {"logs": 7})
-        world.policies.set_retention("acme", {"logs": 7, "clusters": 7})
+        world.policies.set_wish("globex", "retention", {"logs": 7})
+        world.policies.set_wish("acme", "retention", {"logs": 7, "clusters": 7})
         world.clusters.enrol("acme", "2" * 32, long_ago, long_ago)
         world.vault.seal("globex", {"x": b"x"})
         world.deletions.ask(Deletion(account="acme", cluster="0" * 32, asked_at=long_ago, by="test"))

@@ -13,7 +13,8 @@ from daskscope_lambdas import registry
 from daskscope_lambdas.adapters.system import SystemClock
 from daskscope_lambdas.admin_command import admin
 from daskscope_lambdas.env import LocalEnv
-from daskscope_lambdas.service.tokens import Gate, Principal
+from daskscope_lambdas.service.gate import Gate
+from daskscope_lambdas.service.tokens import Principal
 from daskscope_lambdas.wiring import LocalAdapters, connect
 from tests.emulator import Emulator
 

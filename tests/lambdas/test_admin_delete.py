@@ -110,7 +110,7 @@ def test_retention_is_shown_and_set(world: LocalAdapters, data: str) -> None:
     assert _kept(data, "--table", "logs", "--days", "7") == {"logs": 7, "tasks": 30}
     assert _kept(data, "--table", "tasks", "--forever") == {"logs": 7}
     assert _kept(data, "--account", "other") == {}
-    assert world.policies.retention("local") == {"logs": 7}
+    assert world.policies.wish("local", "retention") == {"logs": 7}
     table = run("retention", "--data", data).stdout
     assert [line.split()[0] for line in table.splitlines()[:2]] == ["table", "clusters"]
 
@@ -128,4 +128,4 @@ def test_retention_is_shown_and_set(world: LocalAdapters, data: str) -> None:
 )
 def test_half_a_wish_changes_nothing(world: LocalAdapters, data: str, arguments: tuple[str, ...]) -> None:
     assert run("retention", "--data", data, *arguments).exit_code == 2
-    assert world.policies.retention("local") == {}
+    assert world.policies.wish("local", "retention") == {}

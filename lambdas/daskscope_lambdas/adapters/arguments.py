@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
 
 from daskscope_lambdas.ports import MAX_QUEUED_BYTES
@@ -23,12 +22,6 @@ def check_limit(limit: int) -> None:
     """How many are wanted at most."""
     if limit < 1:
         raise ValueError(f"A limit is 1 or more, not {limit}.")
-
-
-def check_days(days: Mapping[str, int]) -> None:
-    """How long things may be kept (see ports.Policies)."""
-    if odd := [f"{name} {n}" for name, n in days.items() if n < 1]:
-        raise ValueError(f"Rows are kept for 1 day or more, not: {', '.join(odd)}.")
 
 
 def check_forward(expected: date | None, day: date) -> None:

@@ -37,11 +37,11 @@ def retention(
         raise SettingsError("--table", odd[0], ", ".join(KEPT))
     if bool(tables) != (days is not None or forever) or (days is not None and forever):
         raise click.UsageError("To change anything say --table, and either --days or --forever.")
-    kept = world.policies.retention(account)
+    kept = world.policies.wish(account, "retention")
     if tables:
         kept = {name: n for name, n in kept.items() if name not in tables}
         if days is not None:
             kept |= dict.fromkeys(tables, days)
-        world.policies.set_retention(account, kept)
+        world.policies.set_wish(account, "retention", kept)
     records = Records({"table": name, "days": kept.get(name)} for name in KEPT)
     click.echo(json.dumps(records, indent=2) if as_json else records.text())

@@ -80,7 +80,7 @@ def list_tokens(world: Adapters, account: str, as_json: bool) -> None:
 @on_registry
 def revoke(world: Adapters, account: str, key_id: str) -> None:
     """Revoke the account's token KEY_ID; the token itself will do, too."""
-    from daskscope_lambdas.service.tokens import CACHE_S
+    from daskscope_lambdas.service.gate import CACHE_S
 
     key_id = key_id.removeprefix("dks_").partition("_")[0]
     try:

@@ -10,7 +10,7 @@ import msgspec
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from daskscope.errors import BadMessage, NotFound
+from daskscope.errors import BadMessage
 from daskscope_lambdas.handlers import house, posted, reading
 from daskscope_lambdas.service import closing
 from daskscope_lambdas.service.tokens import require
@@ -28,13 +28,11 @@ class _Asked(msgspec.Struct):
 @router.post("/api/v1/<account>/clusters/<cluster>/close")
 def close(account: str, cluster: str) -> Response[str]:
     event = router.current_event
-    principal = house.gate().principal(event.headers.get("authorization"))
+    principal = house.gate().principal(event.headers.get("authorization"), account)
     require(principal, "control")
-    if principal.account != account:
-        raise NotFound(f"No account {account} for this token.")
     reason = _reason(event.raw_event)
     row = reading.catalog().find(account, cluster)
-    told = closing.ask(house.adapters().clusters, house.adapters().clock, row, principal.name, reason)
+    told = closing.ask(house.adapters().clusters, house.adapters().clock, row, principal.who, reason)
     return Response(202, "application/json", json.dumps(told), {"Cache-Control": "no-store"})
 
 

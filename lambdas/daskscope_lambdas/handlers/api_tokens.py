@@ -19,7 +19,8 @@ from daskscope.errors import BadMessage, NotFound, PermissionDenied
 from daskscope_lambdas.handlers import answering, house, parameters, posted
 from daskscope_lambdas.ports import Missing, Scope
 from daskscope_lambdas.service import records
-from daskscope_lambdas.service.tokens import CACHE_S, Principal, mint, require
+from daskscope_lambdas.service.gate import CACHE_S
+from daskscope_lambdas.service.tokens import Principal, mint, require
 
 router = APIGatewayHttpRouter()
 
@@ -86,10 +87,8 @@ def revoke(account: str, key_id: str) -> Response[str]:
 
 def _keeper(account: str) -> Principal:
     """Who looks after the account's tokens. Raises NotLoggedIn, PermissionDenied, NotFound."""
-    principal = house.gate().principal(answering.authorization(router.current_event))
+    principal = house.gate().principal(answering.authorization(router.current_event), account)
     require(principal, "admin")
-    if principal.account != account:
-        raise NotFound(f"No account {account} for this token.")
     return principal
 
 

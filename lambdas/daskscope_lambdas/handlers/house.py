@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from daskscope_lambdas import wiring
 from daskscope_lambdas.env import Env, read
-from daskscope_lambdas.service.tokens import Gate
+from daskscope_lambdas.service.gate import Gate
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ def adapters() -> wiring.Adapters:
 
 @once
 def gate() -> Gate:
-    return Gate(adapters().tokens, adapters().clock)
+    return Gate(adapters().tokens, adapters().users, adapters().clock)
 
 
 def is_frank() -> bool:

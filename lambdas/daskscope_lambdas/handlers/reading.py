@@ -105,9 +105,9 @@ def timelines(until: datetime | None = None) -> Timelines:
     return Timelines(asker().at(until))
 
 
-def reader(authorization: str | None) -> Principal:
-    """Who reads. Raises NotLoggedIn, PermissionDenied."""
-    principal = house.gate().principal(authorization)
+def reader(authorization: str | None, account: str | None = None) -> Principal:
+    """Who reads, in that account or their token's own. Raises NotLoggedIn, PermissionDenied, NotFound."""
+    principal = house.gate().principal(authorization, account)
     require(principal, "read")
     return principal
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from daskscope_lambdas.handlers import (
+    api_audit,
     api_clusters,
     api_code,
     api_compare,
     api_control,
     api_costs,
     api_data,
+    api_login,
     api_observed,
     api_pages,
+    api_policy,
     api_profile,
+    api_reports,
+    api_run_report,
     api_team,
     api_tokens,
+    api_users,
+    pages_control,
+    pages_login,
+    pages_reports,
 )
 
 ALL = tuple(
@@ -28,7 +37,16 @@ ALL = tuple(
         api_compare,
         api_costs,
         api_tokens,
+        api_users,
+        api_policy,
+        api_audit,
+        api_login,
         api_control,
+        api_reports,
+        api_run_report,
+        pages_login,
+        pages_control,
+        pages_reports,
         api_pages,
     )
 )

@@ -11,10 +11,12 @@ StoreError                anything an adapter could not map to one of these; the
 
 from __future__ import annotations
 
-from daskscope_lambdas.ports.accounts import Deletion, Deletions, Policies, Scope, TokenRow, Tokens
+from daskscope_lambdas.ports.accounts import Deletion, Deletions, Policies, Scope, Subject, TokenRow, Tokens
 from daskscope_lambdas.ports.clusters import Beat, ClusterPage, ClusterRow, Clusters, Heard, identity_key, start_of_day
 from daskscope_lambdas.ports.errors import Conflict, Gone, Missing, ReadOnly, StoreError, Taken
+from daskscope_lambdas.ports.people import Membership, Role, Ticket, TicketKind, Tickets, Users
 from daskscope_lambdas.ports.queues import MAX_QUEUED_BYTES, Buried, DeadLetters, Delivery, Queue, QueueFeed
+from daskscope_lambdas.ports.reports import ReportDraft, ReportFiles, ReportRow, Reports, Upload
 from daskscope_lambdas.ports.stores import Clock, ObjectStore, Seals, Vault
 
 __all__ = [
@@ -32,18 +34,30 @@ __all__ = [
     "Delivery",
     "Gone",
     "Heard",
+    "Membership",
     "Missing",
     "ObjectStore",
     "Policies",
     "Queue",
     "QueueFeed",
     "ReadOnly",
+    "ReportDraft",
+    "ReportFiles",
+    "ReportRow",
+    "Reports",
+    "Role",
     "Scope",
     "Seals",
     "StoreError",
+    "Subject",
     "Taken",
+    "Ticket",
+    "TicketKind",
+    "Tickets",
     "TokenRow",
     "Tokens",
+    "Upload",
+    "Users",
     "Vault",
     "identity_key",
     "start_of_day",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-Scope = Literal["ingest", "read", "control", "admin"]
-"""May send messages; may see what happened; may ask a cluster to close; may look after tokens."""
+Scope = Literal["ingest", "read", "control", "report", "admin"]
+"""May send messages; may see what happened; may ask a cluster to close; may keep reports here; may look after the
+account: its users, tokens and wishes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,15 @@ class TokenRow:
     created_at: float
     expires_at: float | None = None
     revoked_at: float | None = None
+    user: str | None = None
+    """Whose it is: it acts in each account of theirs, within what they are there. None for one of a site, which is for
+    its account alone and is nobody's."""
+    kind: Literal["token", "session"] = "token"
+    """`session`: a browser has it as its cookie."""
+    parent: str | None = None
+    """Key id of the token without which this one is not good, either."""
+    used_on: date | None = None
+    """The last UTC day on which it was used; None if it never was."""
 
 
 class Tokens(Protocol):
@@ -38,8 +48,16 @@ class Tokens(Protocol):
         """Quiet if it was revoked before (the first time stands). Raises Missing."""
         ...
 
+    def expire(self, key_id: str, at: float) -> None:
+        """It is good until then, and no longer. Quiet if it expires sooner. Raises Missing."""
+        ...
+
+    def used(self, key_id: str, on: date) -> None:
+        """Write down that it was used on that day; an earlier day than the one known changes nothing. Raises Missing."""
+        ...
+
     def list(self, account: str) -> Sequence[TokenRow]:
-        """All of an account's tokens, oldest first; ties by key id."""
+        """All of an account's tokens, sessions too, oldest first; ties by key id."""
         ...
 
     def forget(self, account: str, until: float) -> None:
@@ -47,15 +65,20 @@ class Tokens(Protocol):
         ...
 
 
+Subject = Literal["retention", "reports", "idle"]
+"""Days that rows are kept, by table; what of reports is allowed and how long they are kept; when idle clusters close.
+What each tells is the business of the service of that subject."""
+
+
 class Policies(Protocol):
     """What an account wants of this place."""
 
-    def retention(self, account: str) -> dict[str, int]:
-        """Table or roll-up to the days that its rows are kept; what is not in it is kept for ever."""
+    def wish(self, account: str, subject: Subject) -> dict[str, Any]:
+        """JSON; empty where nothing was ever said."""
         ...
 
-    def set_retention(self, account: str, days: Mapping[str, int]) -> None:
-        """In place of all that was set before; with none, as if nothing ever was. ValueError for less than a day."""
+    def set_wish(self, account: str, subject: Subject, told: Mapping[str, Any]) -> None:
+        """In place of all that was said of it before; with nothing in it, as if nothing ever was."""
         ...
 
     def accounts(self) -> Sequence[str]:

@@ -103,7 +103,7 @@ class Deleter:
                     with suppress(Missing):
                         world.clusters.forget(account, row.uuid, deletion.asked_at)
             if not self._used_again(deletion):
-                world.policies.set_retention(account, {})
+                world.policies.set_wish(account, "retention", {})
                 self._codes.forget(account)
                 PriceKeeper(world.objects, world.clock).clear(account)
         self._forget_letters(deletion)

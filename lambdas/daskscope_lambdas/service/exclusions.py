@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from daskscope_lambdas.ports import Clusters, Deletion, Deletions
-from daskscope_lambdas.service.tokens import CACHE_S
+from daskscope_lambdas.service.gate import CACHE_S
 from daskscope_query.exclusion import Exclusion
 
 PASS_S = 2 * CACHE_S

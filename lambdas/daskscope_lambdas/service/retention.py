@@ -42,7 +42,7 @@ class Retention:
     def run(self, boundary: date) -> None:
         """For every account that wants something gone. `boundary`: up to where days are sealed."""
         for account in self._world.policies.accounts():
-            wanted = self._world.policies.retention(account)
+            wanted = self._world.policies.wish(account, "retention")
             try:
                 _Account(self._world, account, boundary, wanted).run()
             except (MovedError, files.UnreadableError) as error:

@@ -1,4 +1,4 @@
-"""Tokens: their text, who makes them, and the gate that lets their bearers in.
+"""Tokens: their text, who makes them, and what their bearers may. The gate that lets these in is gate.py.
 
     dks_<key id: 12 base62>_<secret: 43 base62 of 32 random bytes><6 base62: CRC32 of all before it>
 
@@ -10,25 +10,25 @@ random enough to need no slow hash. A token has the scopes it was made with and 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import re
 import secrets
 import string
-import threading
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal, get_args
 
 from daskscope.errors import NotLoggedIn, PermissionDenied
-from daskscope_lambdas.ports import Clock, Missing, Scope, TokenRow, Tokens
+from daskscope_lambdas.ports import Clock, Role, Scope, TokenRow, Tokens
 from daskscope_query import layout
 
 PREFIX = "dks_"
-CACHE_S = 60.0
-"""A revoked token may pass for so long where it was used just before."""
-_CACHE_ROWS = 1000
+OF_ROLES: dict[Role, frozenset[Scope]] = {
+    "admin": frozenset(get_args(Scope)),
+    "member": frozenset({"ingest", "read", "control", "report"}),
+    "viewer": frozenset({"read"}),
+}
+"""What a person may in an account, by what they are there; a token of theirs may no more."""
 
 _BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _TOKEN = re.compile(r"dks_([0-9A-Za-z]{12})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})")
@@ -36,14 +36,25 @@ _TOKEN = re.compile(r"dks_([0-9A-Za-z]{12})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})")
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Whose token it is that came with a request."""
+    """Who asks, and in which account."""
 
     account: str
     scopes: frozenset[Scope]
+    """What they may there: what the token may, within what its user is in the account."""
     key_id: str
     name: str
+    """Of the token."""
     expires_at: float | None = None
     """Epoch seconds; None until it is revoked."""
+    user: str | None = None
+    """None for the token of a site, which is nobody's."""
+    role: Role | None = None
+    """The user's in the account."""
+
+    @property
+    def who(self) -> str:
+        """For what tells who did something: a user, else the token by its name."""
+        return self.user or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +73,13 @@ def mint(
     name: str,
     expires_at: float | None = None,
     random: Callable[[int], bytes] = secrets.token_bytes,
+    *,
+    user: str | None = None,
+    kind: Literal["token", "session"] = "token",
+    parent: str | None = None,
 ) -> tuple[str, TokenRow]:
     """A new token: its text, which is kept nowhere, and its row, which is. `random` gives so many random bytes.
+    `user`, `kind` and `parent` as in TokenRow.
 
     Raises ValueError for no or unknown scopes, an impossible account, or an expiry that is past.
     """
@@ -83,6 +99,9 @@ def mint(
         name=name,
         created_at=now,
         expires_at=expires_at,
+        user=user,
+        kind=kind,
+        parent=parent,
     )
     tokens.add(row)
     text = f"{PREFIX}{key_id}_{secret}"
@@ -97,53 +116,6 @@ def parse(text: str) -> Parsed | None:
     if not found or _checksum(text[:-6]) != found[3]:
         raise NotLoggedIn("The token is damaged: its checksum does not fit. Was it copied whole?")
     return Parsed(found[1], _sha256(found[2]))
-
-
-class Gate:
-    """Knows a request's bearer. Keeps token rows for CACHE_S seconds; safe to use from many threads."""
-
-    def __init__(self, tokens: Tokens, clock: Clock) -> None:
-        self._tokens, self._clock = tokens, clock
-        self._cache: OrderedDict[str, tuple[float, TokenRow]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def principal(self, authorization_header: str | None) -> Principal:
-        """Whose token `Bearer <token>` holds. Raises NotLoggedIn that says what to do."""
-        scheme, _, text = (authorization_header or "").strip().partition(" ")
-        if not scheme:
-            raise NotLoggedIn("No token came with the request: send the header `Authorization: Bearer <token>`.")
-        if scheme.lower() != "bearer":
-            raise NotLoggedIn("The Authorization header is of another kind: send `Authorization: Bearer <token>`.")
-        parsed = parse(text.strip())
-        if parsed is None:
-            raise NotLoggedIn(f"This is no daskscope token: those start with `{PREFIX}`.")
-        now = self._clock.now()
-        row = self._row(parsed.key_id, now)
-        # One answer for both, so that nobody learns which key ids there are.
-        if row is None or not hmac.compare_digest(row.secret_sha256, parsed.secret_sha256):
-            raise NotLoggedIn("The server does not know this token: was it made by another server?")
-        if row.revoked_at is not None:
-            raise NotLoggedIn(f"The token {row.name!r} was revoked: ask for a new one.")
-        if row.expires_at is not None and row.expires_at <= now:
-            raise NotLoggedIn(f"The token {row.name!r} has expired: ask for a new one.")
-        return Principal(row.account, row.scopes, row.key_id, row.name, row.expires_at)
-
-    def _row(self, key_id: str, now: float) -> TokenRow | None:
-        with self._lock:
-            kept = self._cache.get(key_id)
-            if kept and 0 <= now - kept[0] < CACHE_S:
-                self._cache.move_to_end(key_id)
-                return kept[1]
-        try:
-            row = self._tokens.find(key_id)
-        except Missing:
-            return None  # Not kept: a token works as soon as it is made.
-        with self._lock:
-            self._cache[key_id] = (now, row)
-            self._cache.move_to_end(key_id)
-            if len(self._cache) > _CACHE_ROWS:
-                self._cache.popitem(last=False)
-        return row
 
 
 def require(principal: Principal, scope: Scope) -> None:

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from daskscope_lambdas.ports import Clock, Clusters, DeadLetters, Deletions, ObjectStore, Policies, Seals, Tokens, Vault
+from daskscope_lambdas.ports import (
+    Clock,
+    Clusters,
+    DeadLetters,
+    Deletions,
+    ObjectStore,
+    Policies,
+    ReportFiles,
+    Reports,
+    Seals,
+    Tickets,
+    Tokens,
+    Users,
+    Vault,
+)
 
 
 class World(Protocol):
@@ -22,6 +36,14 @@ class World(Protocol):
     def seals(self) -> Seals: ...
     @property
     def tokens(self) -> Tokens: ...
+    @property
+    def users(self) -> Users: ...
+    @property
+    def tickets(self) -> Tickets: ...
+    @property
+    def reports(self) -> Reports: ...
+    @property
+    def report_files(self) -> ReportFiles: ...
     @property
     def vault(self) -> Vault: ...
     @property

@@ -93,3 +93,6 @@ class Reply:
     """What the server misses (`identity`), or what somebody asked of the cluster (`close`)."""
     accepts: list[str] = field(default_factory=list)
     """Content-Encodings that the server takes beside zstd and gzip."""
+    idle_timeout_s: float | None = None
+    """After how long idleness the account wants this cluster closed; None for never. What the cluster's own settings
+    say goes before it."""

@@ -8,6 +8,7 @@ Schemas only ever gain nullable columns; `VERSION` goes into each file's metadat
 
 from __future__ import annotations
 
+from daskscope_query.tables.audit import AUDIT
 from daskscope_query.tables.catalog import CATALOG
 from daskscope_query.tables.column import ACTIONS, MOMENT, ORIGIN, VERSION, Column, Table
 from daskscope_query.tables.happenings import EVENTS, EXCEPTIONS, LOGS, PROFILES
@@ -19,7 +20,7 @@ TABLES = {
     t.name: t
     for t in (
         CLUSTERS, SAMPLES, WORKERS, MEMBERS, DEATHS, GROUPS, COMPUTATIONS, SPANS, FINE_METRICS, TASKS, EXCEPTIONS,
-        EVENTS, LOGS, PROFILES,
+        EVENTS, LOGS, PROFILES, AUDIT,
     )
 }  # fmt: skip
 
@@ -27,6 +28,7 @@ ROLLUPS = {t.name: t for t in (PREFIXES_DAILY, EXCEPTIONS_DAILY, CLUSTERS_DAILY)
 
 __all__ = [
     "ACTIONS",
+    "AUDIT",
     "CATALOG",
     "CLUSTERS",
     "CLUSTERS_DAILY",

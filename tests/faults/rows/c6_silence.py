@@ -9,7 +9,8 @@ import pytest
 
 from daskscope.errors import NotLoggedIn
 from daskscope_lambdas.env import LocalEnv
-from daskscope_lambdas.service.tokens import Gate, mint
+from daskscope_lambdas.service.gate import Gate
+from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters, connect
 from tests.faults.row import Row
@@ -56,5 +57,5 @@ def expired_is_refused(world: LocalAdapters, clock: FakeClock) -> bool:
     clock.advance(60 + DAYS_LATE * 24 * HOUR_S)
     assert world.tokens.find(row.key_id) == row
     with pytest.raises(NotLoggedIn, match="expired"):
-        Gate(world.tokens, clock).principal(f"Bearer {text}")
+        Gate(world.tokens, world.users, clock).principal(f"Bearer {text}")
     return True

@@ -147,7 +147,7 @@ class Mortal:
             raise StoreError("dead")
 
 
-CHANGES = {"put_new", "delete", "forget", "forget_numbers", "ask", "swept", "done", "set_retention", "advance"}
+CHANGES = {"put_new", "delete", "forget", "forget_numbers", "ask", "swept", "done", "set_wish", "advance"}
 
 
 class _Store:

@@ -149,7 +149,7 @@ def test_a_deleted_account_is_gone_with_all_that_was_its(house: House, never: Ho
         each.tell(1, *clusters)
         each.write()
     key_id, other = tokens(house.world, "acme"), tokens(house.world, "globex")
-    house.world.policies.set_retention("acme", {"logs": 3})
+    house.world.policies.set_wish("acme", "retention", {"logs": 3})
     PriceKeeper(house.world.objects, house.clock).set("acme", b"core_hour: 1", "test")
     Deleter(house.world).delete_account("acme", "test")
     assert not is_known(house.world, key_id)
@@ -194,7 +194,7 @@ def test_what_the_new_owner_of_the_name_has_is_left_alone(house: House, compacte
         house.run()
         house.clock.advance(1)
     key_id = tokens(house.world, "acme")
-    house.world.policies.set_retention("acme", {"logs": 3})
+    house.world.policies.set_wish("acme", "retention", {"logs": 3})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tests.lambdas.service.deleting.OWNERS", {"e" * 32: "acme"})
         patch.setattr("tests.lambdas.service.deleting.SECRETS", {"e" * 32: "newwords"})
@@ -207,7 +207,7 @@ def test_what_the_new_owner_of_the_name_has_is_left_alone(house: House, compacte
         house.days(1)
         assert new.code("acme") == {SHARED, "def newwords(): pass"}
     assert is_known(house.world, key_id)
-    assert house.world.policies.retention("acme") == {"logs": 3}
+    assert house.world.policies.wish("acme", "retention") == {"logs": 3}
     assert len(_letters(house)) == 1
 
 

@@ -46,7 +46,7 @@ def test_for_ever_is_the_default(house: House) -> None:
 def test_days_go_by_table_and_account(house: House) -> None:
     before = {name: _days(house, name, "acme") for name in (*TABLES, *ROLLUPS)}
     first, *rest = before["events"]
-    house.world.policies.set_retention("acme", {"events": 3, "exceptions_daily": 3})
+    house.world.policies.set_wish("acme", "retention", {"events": 3, "exceptions_daily": 3})
     house.days(1)
     for name, days in before.items():
         assert _days(house, name, "acme") == (rest if name in ("events", "exceptions_daily") else days), name
@@ -57,14 +57,14 @@ def test_days_go_by_table_and_account(house: House) -> None:
 
 def test_a_row_is_kept_for_all_of_its_days(house: House) -> None:
     first = _days(house, "events", "acme")[0]
-    house.world.policies.set_retention("acme", {"events": 1})
+    house.world.policies.set_wish("acme", "retention", {"events": 1})
     house.clock.at = (layout.days(first, first)[0] - date(1970, 1, 1)).days * DAY_S + 4 * DAY_S
     house.days(1)
     assert first not in _days(house, "events", "acme")
 
 
 def test_clusters_that_ended_long_ago_leave_the_registry(house: House) -> None:
-    house.world.policies.set_retention("acme", {"clusters": 2})
+    house.world.policies.set_wish("acme", "retention", {"clusters": 2})
     house.days(1)
     with pytest.raises(Missing):
         house.world.clusters.find("acme", DOOMED)
@@ -73,7 +73,7 @@ def test_clusters_that_ended_long_ago_leave_the_registry(house: House) -> None:
 
 
 def test_what_comes_of_such_a_cluster_later_is_taken_in_under_a_new_number(house: House) -> None:
-    house.world.policies.set_retention("acme", {"clusters": 2})
+    house.world.policies.set_wish("acme", "retention", {"clusters": 2})
     house.days(1)
     with pytest.raises(Missing):
         house.world.clusters.find("acme", DOOMED)
@@ -100,7 +100,7 @@ def _sums(house: House) -> dict[str, int]:
 
 
 def test_what_later_days_are_counted_from_stays_while_a_cluster_is_heard_of(house: House) -> None:
-    house.world.policies.set_retention("acme", {"groups": 2, "exceptions": 2, "samples": 2, "clusters": 2})
+    house.world.policies.set_wish("acme", "retention", {"groups": 2, "exceptions": 2, "samples": 2, "clusters": 2})
     for seq in range(3, 8):
         _beat(house, MINE, seq)
         house.write()
@@ -128,7 +128,7 @@ def test_what_is_counted_from_days_that_are_gone_is_left_as_it_is_when_another_i
     house.post(late, 0)
     house.write()
     house.days(1)
-    house.world.policies.set_retention("acme", {"groups": 2})
+    house.world.policies.set_wish("acme", "retention", {"groups": 2})
     for seq in range(1, 5):
         _beat(house, late, seq)
         house.write()
@@ -151,7 +151,7 @@ def test_what_is_counted_from_days_that_are_gone_is_left_as_it_is_when_another_i
 
 def test_whose_the_sums_are_is_known_as_long_as_there_are_any(house: House) -> None:
     names = ("groups", "exceptions", "samples", "clusters", "clusters_daily")
-    house.world.policies.set_retention("acme", dict.fromkeys(names, 1))
+    house.world.policies.set_wish("acme", "retention", dict.fromkeys(names, 1))
     house.days(3)
     assert _days(house, "groups", "acme") == []
     assert len(_days(house, "clusters_daily", "acme")) == 3
@@ -164,7 +164,7 @@ def test_whose_the_sums_are_is_known_as_long_as_there_are_any(house: House) -> N
     rollups = found_in(house.data / "lake" / "rollups", "doomedwords", "minewords")
     assert not rollups["doomedwords"]
     assert rollups["minewords"]
-    house.world.policies.set_retention("acme", dict.fromkeys((*names, "prefixes_daily", "exceptions_daily"), 1))
+    house.world.policies.set_wish("acme", "retention", dict.fromkeys((*names, "prefixes_daily", "exceptions_daily"), 1))
     house.days(1)
     assert _days(house, "clusters_daily", "acme") == []
 
@@ -174,7 +174,7 @@ def test_what_is_kept_no_longer_is_not_missing(house: House) -> None:
     row, asker = world.clusters.find("acme", MINE), Asker(world.lake_root, world.seals, world.deletions)
     assert completeness(asker, row, house.clock.now())["received"] == 3
     last = _days(house, "samples", "acme")[-1]
-    world.policies.set_retention("acme", {"samples": 2})
+    world.policies.set_wish("acme", "retention", {"samples": 2})
     house.days(4)
     assert _days(house, "samples", "acme") == []
     told = completeness(asker, row, house.clock.now())
@@ -184,7 +184,7 @@ def test_what_is_kept_no_longer_is_not_missing(house: House) -> None:
 
 
 def test_killed_after_any_change_it_is_gone_on_with(house: House) -> None:
-    house.world.policies.set_retention("acme", {"events": 2, "groups": 2, "clusters": 2})
+    house.world.policies.set_wish("acme", "retention", {"events": 2, "groups": 2, "clusters": 2})
     living = house.world
     house.clock.at = (house.clock.at // DAY_S + 1) * DAY_S + 2 * 3600 + 1
     for n in range(2, 40, 3):

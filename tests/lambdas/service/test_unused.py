@@ -25,7 +25,7 @@ def house(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> 
     """Rows of computations are kept for a day."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
     house = House(tmp_path / "data", clock)
-    house.world.policies.set_retention("acme", {"computations": 1})
+    house.world.policies.set_wish("acme", "retention", {"computations": 1})
     return house
 
 
@@ -58,7 +58,7 @@ def test_it_goes_some_time_after_the_last_row_that_names_it(house: House) -> Non
 
 
 def test_what_is_named_again_stays(house: House) -> None:
-    house.world.policies.set_retention("acme", {"computations": 5})
+    house.world.policies.set_wish("acme", "retention", {"computations": 5})
     house.tell(0, MINE, DOOMED)
     house.write()
     for seq in range(1, 8):
@@ -107,7 +107,7 @@ def test_what_a_dead_letter_names_stays_as_long_as_it_waits(house: House) -> Non
 
 
 def test_code_of_what_was_deleted_goes_too(house: House) -> None:
-    house.world.policies.set_retention("acme", {})
+    house.world.policies.set_wish("acme", "retention", {})
     house.tell(0, MINE, DOOMED)
     house.write()
     house.days(1)

@@ -16,7 +16,7 @@ from daskscope_lambdas.adapters.local.disk import sync_folder
 from daskscope_lambdas.adapters.local.mapping import mapped
 from daskscope_lambdas.ports import StoreError
 
-VERSION = 4
+VERSION = 5
 """In the file's `user_version`. A change of the schema raises it and brings the way from the version before."""
 
 _LIVING = "CREATE INDEX clusters_living ON clusters (uuid) WHERE phase = 'running' AND NOT retired"
@@ -33,7 +33,54 @@ _SINCE_4 = (
         PRIMARY KEY (account, cluster)
     ) STRICT
     """,
-    "CREATE TABLE policies (account TEXT PRIMARY KEY, retention TEXT NOT NULL) STRICT",
+)
+_SINCE_5 = (
+    """
+    CREATE TABLE wishes (
+        account TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        told TEXT NOT NULL, -- JSON
+        PRIMARY KEY (account, subject)
+    ) STRICT
+    """,
+    "CREATE TABLE users (user TEXT PRIMARY KEY, claimed_at REAL NOT NULL) STRICT",
+    """
+    CREATE TABLE memberships (
+        account TEXT NOT NULL,
+        user TEXT NOT NULL,
+        role TEXT NOT NULL,
+        added_at REAL NOT NULL,
+        added_by TEXT NOT NULL,
+        PRIMARY KEY (account, user)
+    ) STRICT
+    """,
+    "CREATE INDEX memberships_by_user ON memberships (user, account)",
+    """
+    CREATE TABLE tickets (
+        key TEXT PRIMARY KEY,
+        kind TEXT NOT NULL,
+        told TEXT NOT NULL, -- JSON
+        expires_at REAL NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE reports (
+        account TEXT NOT NULL,
+        id INTEGER NOT NULL,
+        link TEXT NOT NULL UNIQUE,
+        filename TEXT NOT NULL,
+        title TEXT,
+        private INTEGER NOT NULL,
+        user TEXT,
+        user_claimed INTEGER NOT NULL,
+        key_id TEXT NOT NULL,
+        size_bytes INTEGER NOT NULL,
+        created_at REAL NOT NULL,
+        kept_at REAL,
+        PRIMARY KEY (account, id)
+    ) STRICT
+    """,
+    "CREATE TABLE report_numbers (account TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT",
 )
 _WAYS = {
     1: ("ALTER TABLE clusters ADD COLUMN retired INTEGER NOT NULL DEFAULT 0", _LIVING),
@@ -49,6 +96,16 @@ _WAYS = {
         "ALTER TABLE clusters ADD COLUMN identity_of TEXT NOT NULL DEFAULT ''",
         "UPDATE clusters SET identity_of = boot || '-' || printf('%012d', seq) WHERE identity <> '{}'",
         *_SINCE_4,
+        "CREATE TABLE policies (account TEXT PRIMARY KEY, retention TEXT NOT NULL) STRICT",
+    ),
+    4: (
+        "ALTER TABLE tokens ADD COLUMN user TEXT",
+        "ALTER TABLE tokens ADD COLUMN kind TEXT NOT NULL DEFAULT 'token'",
+        "ALTER TABLE tokens ADD COLUMN parent TEXT",
+        "ALTER TABLE tokens ADD COLUMN used_on TEXT",
+        *_SINCE_5,
+        "INSERT INTO wishes SELECT account, 'retention', retention FROM policies",
+        "DROP TABLE policies",
     ),
 }
 """By version, the statements that make the next one of it."""
@@ -124,10 +181,14 @@ CREATE TABLE tokens (
     name TEXT NOT NULL,
     created_at REAL NOT NULL,
     expires_at REAL,
-    revoked_at REAL
+    revoked_at REAL,
+    user TEXT,
+    kind TEXT NOT NULL DEFAULT 'token',
+    parent TEXT,
+    used_on TEXT -- a UTC day
 ) STRICT;
 CREATE INDEX tokens_by_account ON tokens (account, created_at, key_id);
-{"; ".join(_SINCE_4)};
+{"; ".join(_SINCE_4 + _SINCE_5)};
 """
 
 

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from daskscope_lambdas.adapters.arguments import check_days
 from daskscope_lambdas.adapters.local.database import Database
+from daskscope_lambdas.ports import Subject
 
 
 class SqlitePolicies:
-    """One row per account that wants anything."""
+    """One row for each subject of which an account wants anything."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def retention(self, account: str) -> dict[str, int]:
+    def wish(self, account: str, subject: Subject) -> dict[str, Any]:
         with self._database.reading() as connection:
-            row = connection.execute("SELECT retention FROM policies WHERE account = ?", (account,)).fetchone()
-        return json.loads(row["retention"]) if row else {}
+            row = connection.execute(
+                "SELECT told FROM wishes WHERE account = ? AND subject = ?", (account, subject)
+            ).fetchone()
+        return json.loads(row["told"]) if row else {}
 
-    def set_retention(self, account: str, days: Mapping[str, int]) -> None:
-        check_days(days)
+    def set_wish(self, account: str, subject: Subject, told: Mapping[str, Any]) -> None:
         with self._database.writing() as connection:
-            if days:
-                connection.execute("REPLACE INTO policies VALUES (?, ?)", (account, json.dumps(dict(days))))
+            if told:
+                connection.execute("REPLACE INTO wishes VALUES (?, ?, ?)", (account, subject, json.dumps(dict(told))))
             else:
-                connection.execute("DELETE FROM policies WHERE account = ?", (account,))
+                connection.execute("DELETE FROM wishes WHERE account = ? AND subject = ?", (account, subject))
 
     def accounts(self) -> Sequence[str]:
         with self._database.reading() as connection:
-            return [row["account"] for row in connection.execute("SELECT account FROM policies ORDER BY account")]
+            rows = connection.execute("SELECT DISTINCT account FROM wishes ORDER BY account").fetchall()
+        return [row["account"] for row in rows]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import date
 from typing import Any
 
 from daskscope_lambdas.adapters.local.database import Database
@@ -18,12 +19,14 @@ class SqliteTokens:
         self._database = database
 
     def add(self, row: TokenRow) -> None:
-        values = asdict(row) | {"scopes": " ".join(sorted(row.scopes))}
+        day = row.used_on and row.used_on.isoformat()
+        values = asdict(row) | {"scopes": " ".join(sorted(row.scopes)), "used_on": day}
         with self._database.writing() as connection:
             connection.execute(
                 """
                 INSERT INTO tokens VALUES (
-                    :key_id, :secret_sha256, :account, :scopes, :name, :created_at, :expires_at, :revoked_at
+                    :key_id, :secret_sha256, :account, :scopes, :name, :created_at, :expires_at, :revoked_at,
+                    :user, :kind, :parent, :used_on
                 )
                 """,
                 values,
@@ -37,11 +40,18 @@ class SqliteTokens:
         return _token(row)
 
     def revoke(self, key_id: str, at: float) -> None:
+        self._change("revoked_at = coalesce(revoked_at, ?1)", at, key_id)
+
+    def expire(self, key_id: str, at: float) -> None:
+        self._change("expires_at = min(coalesce(expires_at, ?1), ?1)", at, key_id)
+
+    def used(self, key_id: str, on: date) -> None:
+        self._change("used_on = max(coalesce(used_on, ?1), ?1)", on.isoformat(), key_id)
+
+    def _change(self, change: str, value: float | str, key_id: str) -> None:
         with self._database.writing() as connection:
-            change = connection.execute(
-                "UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE key_id = ?", (at, key_id)
-            )
-        if change.rowcount == 0:
+            done = connection.execute(f"UPDATE tokens SET {change} WHERE key_id = ?2", (value, key_id))  # noqa: S608
+        if done.rowcount == 0:
             raise Missing(f"No token has key id {key_id}.")
 
     def list(self, account: str) -> Sequence[TokenRow]:
@@ -59,4 +69,5 @@ class SqliteTokens:
 def _token(row: sqlite3.Row) -> TokenRow:
     values: dict[str, Any] = dict(row)
     values["scopes"] = frozenset(row["scopes"].split())
+    values["used_on"] = date.fromisoformat(row["used_on"]) if row["used_on"] else None
     return TokenRow(**values)

@@ -1,0 +1,119 @@
+"""Reports that somebody keeps here: what is known of each, and the files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportDraft:
+    """What a report is before it has a number."""
+
+    account: str
+    link: str
+    """128 random bits in base62: who knows it may see a public one. Names the file, too."""
+    filename: str
+    title: str | None
+    private: bool
+    user: str | None
+    """Whose it is."""
+    user_claimed: bool
+    """Whether that is only what the sender said: no personal token proved it."""
+    key_id: str
+    """Of the token that it came with."""
+    size_bytes: int
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportRow(ReportDraft):
+    id: int
+    """Number in its account."""
+    kept_at: float | None = None
+    """When its file was looked at and kept; None while it is on its way."""
+
+
+class Reports(Protocol):
+    """Numbers start at 1 in each account, are never given twice, and may have gaps."""
+
+    def add(self, draft: ReportDraft) -> ReportRow: ...
+
+    def get(self, account: str, id: int) -> ReportRow:
+        """Raises Missing, also for a number of another account."""
+        ...
+
+    def keep(self, account: str, id: int, at: float) -> ReportRow:
+        """Its file is there. Quiet if that was said before (the first time stands). Raises Missing."""
+        ...
+
+    def set_private(self, account: str, id: int, private: bool) -> ReportRow:
+        """Raises Missing."""
+        ...
+
+    def remove(self, account: str, id: int) -> None:
+        """Quiet if it is gone."""
+        ...
+
+    def page(
+        self, account: str, limit: int, before: int | None = None, *, oldest_first: bool = False
+    ) -> Sequence[ReportRow]:
+        """At most `limit`, the highest number first, of those below `before` (None: all); or the lowest first, of those
+        above `before`. What was just added may be missing for a moment."""
+        ...
+
+    def accounts(self) -> Sequence[str]:
+        """Those that have reports, or had, by name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """How a file gets here past the API. `url` is absolute, or relative to the server's address."""
+
+    method: Literal["POST", "PUT"]
+    """POST: a form with `fields`, and last the file as `file`. PUT: the file itself as body."""
+    url: str
+    fields: Mapping[str, str]
+    expires_at: float
+
+
+class ReportFiles(Protocol):
+    """A report's file under its link: first on its way, then kept where all who know an address may get it, or where
+    only short-lived addresses lead."""
+
+    def offer(self, link: str, size_bytes: int, until: float) -> Upload:
+        """Lets whoever has the answer bring one file of exactly so many bytes, as text/html, until then (epoch s)."""
+        ...
+
+    def arrived(self, link: str, head_bytes: int) -> tuple[int, bytes]:
+        """Size and first bytes of what was brought. Raises Missing."""
+        ...
+
+    def keep(self, link: str, private: bool) -> None:
+        """What was brought is the report's from now on, and whatever is brought after it is not. Raises Missing."""
+        ...
+
+    def discard(self, link: str) -> None:
+        """What was brought goes. Quiet if there is nothing."""
+        ...
+
+    def move(self, link: str, private: bool) -> None:
+        """A kept one becomes private or public; an address that is no longer to lead to it is dead within 60 s. Quiet if
+        it is so already. Raises Missing."""
+        ...
+
+    def delete(self, link: str) -> None:
+        """A kept one goes: its addresses are dead within 60 s. Quiet if it is gone."""
+        ...
+
+    def address(self, link: str, private: bool, download: str | None = None) -> str:
+        """Where a browser gets it, on an origin that has nothing else: absolute, or as path below the reports' own
+        origin. Of a private one, and of a download (saved under that file name), good for at most 5 minutes.
+        """
+        ...
+
+    def tidy(self) -> None:
+        """Take away what was brought and never kept for a day, and what led to private ones for too long."""
+        ...

@@ -1,0 +1,124 @@
+"""The gate: which person or site asks, in which account, and what they may there."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import date
+from typing import Generic, TypeVar
+
+from daskscope.errors import NotFound, NotLoggedIn
+from daskscope_lambdas.ports import Clock, Missing, StoreError, TokenRow, Tokens, Users
+from daskscope_lambdas.service.tokens import OF_ROLES, PREFIX, Principal, parse
+from daskscope_query import layout
+
+CACHE_S = 60.0
+"""A revoked token may pass for so long where it was used just before; so may who was taken out of an account."""
+_CACHE_ROWS = 1000
+
+logger = logging.getLogger("daskscope.gate")
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Gate:
+    """Knows a request's bearer. Keeps what it looked up for CACHE_S seconds; safe to use from many threads."""
+
+    def __init__(self, tokens: Tokens, users: Users, clock: Clock) -> None:
+        self._tokens, self._clock = tokens, clock
+        self._rows = _Kept(tokens.find, clock)
+        self._memberships = _Kept(lambda of: users.find(*of), clock)
+        self._written: dict[str, date] = {}
+
+    def principal(self, authorization_header: str | None, account: str | None = None) -> Principal:
+        """Whose token `Bearer <token>` holds, in `account`; None for the token's own.
+
+        Raises NotLoggedIn that says what to do, NotFound for an account that the token has nothing to do with.
+        """
+        scheme, _, text = (authorization_header or "").strip().partition(" ")
+        if not scheme:
+            raise NotLoggedIn("No token came with the request: send the header `Authorization: Bearer <token>`.")
+        if scheme.lower() != "bearer":
+            raise NotLoggedIn("The Authorization header is of another kind: send `Authorization: Bearer <token>`.")
+        parsed = parse(text.strip())
+        if parsed is None:
+            raise NotLoggedIn(f"This is no daskscope token: those start with `{PREFIX}`.")
+        row = self._rows.get(parsed.key_id)
+        # One answer for both, so that nobody learns which key ids there are.
+        if row is None or not hmac.compare_digest(row.secret_sha256, parsed.secret_sha256):
+            raise NotLoggedIn("The server does not know this token: was it made by another server?")
+        self._check_good(row)
+        found = self._in_account(row, account or row.account)
+        self._write_down(row)
+        return found
+
+    def _check_good(self, row: TokenRow) -> None:
+        what = "session" if row.kind == "session" else f"token {row.name!r}"
+        todo = "sign in again" if row.kind == "session" else "ask for a new one"
+        if row.revoked_at is not None:
+            raise NotLoggedIn(f"The {what} was revoked: {todo}.")
+        if row.expires_at is not None and row.expires_at <= self._clock.now():
+            raise NotLoggedIn(f"The {what} has expired: {todo}.")
+        if row.parent is not None:
+            parent = self._rows.get(row.parent)
+            if parent is None:
+                raise NotLoggedIn(f"The token that the {what} was made with is gone: {todo}.")
+            self._check_good(parent)
+
+    def _in_account(self, row: TokenRow, account: str) -> Principal:
+        if row.user is None:
+            if account != row.account:
+                raise NotFound(f"No account {account} for this token.")
+            return Principal(account, row.scopes, row.key_id, row.name, row.expires_at)
+        membership = self._memberships.get((account, row.user))
+        if membership is None and account != row.account:
+            raise NotFound(f"No account {account} for this token.")
+        if membership is None:
+            raise NotLoggedIn(f"{row.user} is not in account {account} any more: ask one of its admins.")
+        scopes = row.scopes & OF_ROLES[membership.role]
+        return Principal(account, scopes, row.key_id, row.name, row.expires_at, row.user, membership.role)
+
+    def _write_down(self, row: TokenRow) -> None:
+        """That it was used today, once a day. Best effort: nobody is kept out because that could not be kept."""
+        today = layout.day_of(self._clock.now())
+        if today in (row.used_on, self._written.get(row.key_id)):
+            return
+        if len(self._written) >= _CACHE_ROWS:
+            self._written.clear()
+        self._written[row.key_id] = today
+        try:
+            self._tokens.used(row.key_id, today)
+        except StoreError:
+            logger.warning("That token %s was used was not written down.", row.key_id, exc_info=True)
+
+
+class _Kept(Generic[K, V]):
+    """What `find` found, for CACHE_S seconds; None, which is not kept, where it is Missing: who is let in is let in at
+    once."""
+
+    def __init__(self, find: Callable[[K], V], clock: Clock) -> None:
+        self._find, self._clock = find, clock
+        self._kept: OrderedDict[K, tuple[float, V]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        now = self._clock.now()
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept and 0 <= now - kept[0] < CACHE_S:
+                self._kept.move_to_end(key)
+                return kept[1]
+        try:
+            found = self._find(key)
+        except Missing:
+            return None
+        with self._lock:
+            self._kept[key] = (now, found)
+            self._kept.move_to_end(key)
+            if len(self._kept) > _CACHE_ROWS:
+                self._kept.popitem(last=False)
+        return found
