@@ -94,6 +94,8 @@ def registry_columns(row: ClusterRow) -> dict[str, Any]:
         "seen_at": _moment(last_sign_at(row)),
         "next_s": row.next_s,
         "phase": row.phase,
+        "reason": row.reason,
+        **idle_columns(row),
         "up_s": told_up_s(row),
         "peak_workers": totals.get("peak_workers", 0),
         "peak_memory_bytes": _whole(totals.get("peak_memory_bytes", 0)),
@@ -101,6 +103,17 @@ def registry_columns(row: ClusterRow) -> dict[str, Any]:
         "n_tasks_erred": _whole(totals.get("n_tasks_erred", 0)),
         "thread_us": _whole(totals.get("thread_us", 0)),
         "action_us": [(action, _whole(us)) for action, us in totals.get("action_us", {}).items()],
+    }
+
+
+def idle_columns(row: ClusterRow) -> dict[str, Any]:
+    """How it idled at its last message, and with how many threads."""
+    totals = row.totals
+    since_ms, timeout_us = totals.get("idle_since_ms"), totals.get("idle_timeout_us")
+    return {
+        "idle_s": None if since_ms is None else max(row.made_at - since_ms / 1e3, 0.0),
+        "idle_timeout_s": timeout_us / 1e6 if timeout_us else None,
+        "n_threads": min(totals.get("n_threads", 0), (1 << 31) - 1),
     }
 
 

@@ -18,6 +18,7 @@ from daskscope_lambdas.service.found import Asker, Found, Record, days_since, fo
 from daskscope_lambdas.service.price_store import PriceReader
 from daskscope_lambdas.service.prices import Prices
 from daskscope_lambdas.service.repricing import is_priced_otherwise, repriced
+from daskscope_lambdas.service.savings import saved
 from daskscope_lambdas.service.usage import UsageReader
 from daskscope_lambdas.service.words import share
 
@@ -64,7 +65,7 @@ class Costs:
         """Of all clusters over whole days (UTC), by some of KEYS, the dearest first, within days and weeks by date;
         `tag` is the key of which `by` has the values.
 
-        `more`: `sums` over all of them, the `days`, and the `currency` and `prices` in force.
+        `more`: `sums` over all of them, what idle closing `saved`, the `days`, and the `currency` and `prices` in force.
         """
         since, until = between
         first, today = days_since(since, self._clock.now())
@@ -93,9 +94,11 @@ class Costs:
         found = found_in([_record(row, keys, table.name) for row in sums], page)
         if offset:
             return found
+        told = saved(rows, (first, last), self._clock.now(), user, table.currency)
         every = {name: sums[0][f"all_{name}"] if sums else None for name in _SUMS}
         days = [None if first == _EPOCH else first.isoformat(), last.isoformat()]
-        return replace(found, more={"sums": every, "days": days, "currency": table.currency, "prices": prices.sources})
+        more = {"sums": every, "saved": told, "days": days, "currency": table.currency, "prices": prices.sources}
+        return replace(found, more=more)
 
     def in_force(self, account: str) -> Record:
         """The prices of an account, and where they come from."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import string
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Literal, get_args
 
 from daskscope.errors import NotLoggedIn, PermissionDenied
 from daskscope_lambdas.ports import Clock, Role, Scope, TokenRow, Tokens
+from daskscope_lambdas.service.base62 import base62
 from daskscope_query import layout
 
 PREFIX = "dks_"
@@ -30,7 +30,6 @@ OF_ROLES: dict[Role, frozenset[Scope]] = {
 }
 """What a person may in an account, by what they are there; a token of theirs may no more."""
 
-_BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _TOKEN = re.compile(r"dks_([0-9A-Za-z]{12})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})")
 
 
@@ -89,8 +88,8 @@ def mint(
     now = clock.now()
     if expires_at is not None and expires_at <= now:
         raise ValueError(f"expires_at is {expires_at!r}; allowed: epoch seconds later than now ({now!r}), or None.")
-    key_id = _base62(int.from_bytes(random(16)) % 62**12, 12)
-    secret = _base62(int.from_bytes(random(32)), 43)
+    key_id = base62(int.from_bytes(random(16)) % 62**12, 12)
+    secret = base62(int.from_bytes(random(32)), 43)
     row = TokenRow(
         key_id=key_id,
         secret_sha256=_sha256(secret),
@@ -127,16 +126,8 @@ def require(principal: Principal, scope: Scope) -> None:
         )
 
 
-def _base62(number: int, width: int) -> str:
-    digits = ""
-    for _ in range(width):
-        number, digit = divmod(number, 62)
-        digits = _BASE62[digit] + digits
-    return digits
-
-
 def _checksum(text: str) -> str:
-    return _base62(zlib.crc32(text.encode()), 6)
+    return base62(zlib.crc32(text.encode()), 6)
 
 
 def _sha256(secret: str) -> str:

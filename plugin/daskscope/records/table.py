@@ -14,7 +14,8 @@ class Records(list[dict[str, Any]]):
     """Records as a list of dicts: `==`, JSON and `pandas.DataFrame(records)` work as with any list; slices are Records.
 
     `columns` are the keys shown in tables (all of the first row's if not given), `url` the page with the same content
-    (None where there is none), `total` how many match where the server says so, whatever the limit.
+    (None where there is none), `total` how many match where the server says so, whatever the limit, `note` a sentence
+    on all of them that stands under a table.
     """
 
     def __init__(
@@ -24,11 +25,13 @@ class Records(list[dict[str, Any]]):
         columns: Sequence[str] | None = None,
         url: str | None = None,
         total: int | None = None,
+        note: str | None = None,
     ) -> None:
         super().__init__(rows)
         self._columns = columns
         self.url = url
         self.total = total
+        self.note = note
 
     @property
     def columns(self) -> list[str]:
@@ -87,7 +90,8 @@ class Records(list[dict[str, Any]]):
     def _notes(self, rows: int | None) -> list[str]:
         """Lines under a table of so many rows."""
         hidden = 0 if rows is None else len(self) - rows
-        return [f"... {hidden} more"] if hidden > 0 else []
+        more = [f"... {hidden} more"] if hidden > 0 else []
+        return [*more, *([printable(self.note)] if self.note else [])]
 
     def __repr__(self) -> str:
         return self.text(rows=SHOWN, cell=CELL) if self else "[]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 from urllib.parse import quote
 
 from daskscope.arguments import TIMEOUT, Cluster, Timeout, count
@@ -64,11 +64,14 @@ class Base:
         *,
         page: str | None = None,
         size: int = LARGE_PAGE,
+        note: str | None = None,
     ) -> Records:
-        """All records of a list of the account, page after page, or the first `limit` of them."""
+        """All records of a list of the account, page after page, or the first `limit` of them; `note` names what beside
+        the first page has a sentence on all of them."""
         answers = list(self._connection.pages(f"/{account}/{what}", query, limit, size))
         items = [record for answer in answers for record in answer["items"]]
-        return Records(items, columns=columns, url=self._connection.link(account, page, {}), total=total_of(answers))
+        link = self._connection.link(account, page, {})
+        return Records(items, columns=columns, url=link, total=total_of(answers), note=_sentence(answers, note))
 
     def _of_cluster(
         self,
@@ -91,6 +94,13 @@ def total_of(answers: list[dict[str, Any]]) -> int | None:
     """How many match, where the first page says so."""
     found = answers[0].get("total") if answers else None
     return found if isinstance(found, int) else None
+
+
+def _sentence(answers: list[dict[str, Any]], name: str | None) -> str | None:
+    """As the first page says it; None where it does not, as an older server."""
+    found = answers[0].get(name) if answers and name else None
+    said = cast("dict[str, Any]", found).get("sentence") if isinstance(found, dict) else None
+    return said if isinstance(said, str) else None
 
 
 def part(name: Cluster) -> str:

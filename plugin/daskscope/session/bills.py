@@ -34,7 +34,7 @@ class Bills(Base):
 
         Days count whole, in UTC, those in which `since` and `until` fall, too. `idle` is the part of it in which no
         task ran, `failed` that of tasks that failed. `quality` is `measured`, `estimated` or `unknown`, `basis` a
-        sentence that says of what.
+        sentence that says of what. The records' `note` says what it saved that idle clusters closed.
         """
         keys = comma_list("by", by) or "user"
         query: dict[str, Any] = {
@@ -45,7 +45,7 @@ class Bills(Base):
             "tag": tag,
         }
         columns = (*(column for key in keys.split(",") for column in _COLUMNS.get(key, (key,))), *_FIGURES)
-        return self._list(self._asked(account, workspace, limit), "costs", query, limit, columns)
+        return self._list(self._asked(account, workspace, limit), "costs", query, limit, columns, note="saved")
 
     def prices(self, account: str | None = None, *, workspace: str | None = None) -> Record:
         """The prices in force, and whence they are."""

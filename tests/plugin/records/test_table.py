@@ -87,3 +87,10 @@ def test_a_cost_is_in_its_currency() -> None:
         "$2.50",
         "$2.50",
     ]
+
+
+def test_a_sentence_on_all_of_them_stands_below():
+    records = Records([{"id": 1}], note="One closed\x1b[2J for idling.")
+    assert records.text().splitlines()[-1] == "One closed [2J for idling."
+    assert "One closed" in records._repr_html_()
+    assert records[:1].note is None, "of a part nobody said it"

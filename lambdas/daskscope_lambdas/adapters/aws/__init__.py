@@ -8,7 +8,8 @@ queue.py      Queue: the sending end
 dead_letters.py    DeadLetters: the queue that the queue's policy names
 vault.py      Vault: one SecureString per account
 table.py      the DynamoDB table of registry.py, in plain values
-clusters.py  deletions.py  policies.py  seals.py  tokens.py    one port each over that table
+clusters.py  deletions.py  policies.py  reports.py  seals.py
+tickets.py  tokens.py  users.py     one port each over that table
 order.py  packing.py                what stands in its indexes and items
 """
 
@@ -19,8 +20,11 @@ from daskscope_lambdas.adapters.aws.deletions import DynamoDeletions
 from daskscope_lambdas.adapters.aws.objects import S3Objects
 from daskscope_lambdas.adapters.aws.policies import DynamoPolicies
 from daskscope_lambdas.adapters.aws.queue import SqsQueue
+from daskscope_lambdas.adapters.aws.reports import DynamoReports
 from daskscope_lambdas.adapters.aws.seals import DynamoSeals
+from daskscope_lambdas.adapters.aws.tickets import DynamoTickets
 from daskscope_lambdas.adapters.aws.tokens import DynamoTokens
+from daskscope_lambdas.adapters.aws.users import DynamoUsers
 from daskscope_lambdas.adapters.aws.vault import SsmVault
 
 __all__ = [
@@ -28,8 +32,11 @@ __all__ = [
     "DynamoClusters",
     "DynamoDeletions",
     "DynamoPolicies",
+    "DynamoReports",
     "DynamoSeals",
+    "DynamoTickets",
     "DynamoTokens",
+    "DynamoUsers",
     "S3Objects",
     "SqsDeadLetters",
     "SqsQueue",

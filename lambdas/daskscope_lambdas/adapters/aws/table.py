@@ -1,4 +1,4 @@
-"""The registry's table as clusters, seals and tokens use it: items as plain values, names of attributes looked after.
+"""The registry's table as the ports over it use it: items as plain values, names of attributes looked after.
 
 In expressions an attribute is `#its_name` (many a plain word is DynamoDB's own), a value `:its_name`.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from daskscope_lambdas.adapters.aws.again import tries, until_free
+from daskscope_lambdas.adapters.aws.again import BusyError, tries, until_free
 from daskscope_lambdas.adapters.aws.mapping import mapped
 from daskscope_lambdas.ports import Conflict, StoreError, Taken
 from daskscope_lambdas.registry import KEY
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb.client import DynamoDBClient
     from types_boto3_dynamodb.type_defs import (
         AttributeValueTypeDef,
+        DeleteItemInputTypeDef,
         KeysAndAttributesUnionTypeDef,
         QueryInputTypeDef,
         TransactWriteItemTypeDef,
+        UpdateItemInputTypeDef,
     )
 
 Value = str | bytes | int | float
@@ -104,14 +106,22 @@ class Table:
 
     def delete_if(self, key: str, values: Mapping[str, Value], condition: str) -> None:
         """Raises Conflict if the item does not meet `condition`."""
+        asked: DeleteItemInputTypeDef = {
+            "TableName": self._name,
+            "Key": _wire({KEY: key}),
+            "ConditionExpression": condition,
+            "ExpressionAttributeNames": _names(condition),
+        }
+        if values:
+            asked["ExpressionAttributeValues"] = _values(values)
         with self._about(key):
-            self._client().delete_item(
-                TableName=self._name,
-                Key=_wire({KEY: key}),
-                ConditionExpression=condition,
-                ExpressionAttributeNames=_names(condition),
-                ExpressionAttributeValues=_wire({f":{name}": value for name, value in values.items()}),
-            )
+            self._client().delete_item(**asked)
+
+    def take(self, key: str) -> Item | None:
+        """The item, which is gone then: of many callers one gets it."""
+        with self._about(key):
+            answer = self._client().delete_item(TableName=self._name, Key=_wire({KEY: key}), ReturnValues="ALL_OLD")
+        return _plain(answer["Attributes"]) if "Attributes" in answer else None
 
     def put_all_new(self, *items: Mapping[str, Value]) -> None:
         """All or none. Raises Conflict if one of them is there, or is being made by somebody else."""
@@ -129,22 +139,45 @@ class Table:
         with self._about(items[0][KEY]):
             self._client().transact_write_items(TransactItems=puts)
 
-    def update(self, key: str, change: str, values: Mapping[str, Value], condition: str) -> Item:
-        """The item as it is then. Raises RefusedError if it does not meet `condition`."""
+    def put_all(self, *items: Mapping[str, Value]) -> None:
+        """All or none, in place of those that are there."""
+        self._together(items[0][KEY], [{"Put": {"TableName": self._name, "Item": _wire(item)}} for item in items])
+
+    def delete_all(self, *keys: str) -> None:
+        """All or none. Quiet about those that are not there."""
+        self._together(keys[0], [{"Delete": {"TableName": self._name, "Key": _wire({KEY: key})}} for key in keys])
+
+    def _together(self, about: object, changes: Sequence[TransactWriteItemTypeDef]) -> None:
+        """For changes without a condition: only who changes the same at this moment is in their way."""
+
+        def write() -> None:
+            try:
+                with self._about(about):
+                    self._client().transact_write_items(TransactItems=changes)
+            except Conflict as error:
+                raise BusyError(str(error)) from error.__cause__
+
+        until_free(write)
+
+    def update(self, key: str, change: str, values: Mapping[str, Value], condition: str | None = None) -> Item:
+        """The item as it is then; a new one if there was none. Raises RefusedError if it does not meet `condition`."""
+        asked: UpdateItemInputTypeDef = {
+            "TableName": self._name,
+            "Key": _wire({KEY: key}),
+            "UpdateExpression": change,
+            "ExpressionAttributeNames": _names(change, condition or ""),
+            # It costs no reading, and tells in the one request what a reader of the item would see.
+            "ReturnValues": "ALL_NEW",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        if condition is not None:
+            asked["ConditionExpression"] = condition
+        if values:
+            asked["ExpressionAttributeValues"] = _values(values)
 
         def update() -> Item:
             with self._about(key):
-                answer = self._client().update_item(
-                    TableName=self._name,
-                    Key=_wire({KEY: key}),
-                    UpdateExpression=change,
-                    ConditionExpression=condition,
-                    ExpressionAttributeNames=_names(change, condition),
-                    ExpressionAttributeValues=_wire({f":{name}": value for name, value in values.items()}),
-                    # It costs no reading, and tells in the one request what a reader of the item would see.
-                    ReturnValues="ALL_NEW",
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
+                answer = self._client().update_item(**asked)
             return _plain(answer.get("Attributes", {}))
 
         try:
@@ -162,7 +195,7 @@ class Table:
                 Key=_wire({KEY: key}),
                 UpdateExpression=change,
                 ExpressionAttributeNames=_names(change),
-                ExpressionAttributeValues=_wire({":one": 1} | {f":{other}": value for other, value in beside.items()}),
+                ExpressionAttributeValues=_values({"one": 1, **beside}),
                 ReturnValues="UPDATED_NEW",
             )
         return int(_plain(answer["Attributes"])[name])
@@ -182,7 +215,7 @@ class Table:
             "IndexName": index,
             "KeyConditionExpression": condition,
             "ExpressionAttributeNames": _names(condition),
-            "ExpressionAttributeValues": _wire({f":{name}": value for name, value in values.items()}),
+            "ExpressionAttributeValues": _values(values),
             "ScanIndexForward": not backwards,
         }
         if limit is not None:
@@ -201,6 +234,10 @@ class Table:
 
 def _names(*expressions: str) -> dict[str, str]:
     return {f"#{name}": name for name in re.findall(r"#(\w+)", " ".join(expressions))}
+
+
+def _values(values: Mapping[str, Value]) -> dict[str, AttributeValueTypeDef]:
+    return _wire({f":{name}": value for name, value in values.items()})
 
 
 def _wire(values: Mapping[str, Value]) -> dict[str, AttributeValueTypeDef]:

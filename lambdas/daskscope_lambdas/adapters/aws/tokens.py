@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any, get_args
 
 from daskscope_lambdas.adapters.aws.order import sortable
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _KEPT_S = 30 * 86_400.0
 """How long a token is kept after it expired: whoever still uses it is told so."""
+_MAY_BE = ("revoked_at", "user", "parent")
 
 
 class DynamoTokens:
@@ -32,14 +34,16 @@ class DynamoTokens:
             "account": row.account,
             "scopes": " ".join(sorted(row.scopes)),
             "name": row.name,
+            "kind": row.kind,
             "created_at": row.created_at,
             LISTED_IN: _list(row.account),
             LISTED_AT: f"{sortable(row.created_at)}/{row.key_id}",
         }
         if row.expires_at is not None:
-            values |= {"expires_at": row.expires_at, FORGET_AT: math.ceil(row.expires_at + _KEPT_S)}
-        if row.revoked_at is not None:
-            values["revoked_at"] = row.revoked_at
+            values |= _expiry(row.expires_at)
+        if row.used_on is not None:
+            values["used_on"] = row.used_on.isoformat()
+        values |= {name: told for name in _MAY_BE if (told := getattr(row, name)) is not None}
         self._table.put_new(values)
 
     def find(self, key_id: str) -> TokenRow:
@@ -49,15 +53,24 @@ class DynamoTokens:
         return _token(item)
 
     def revoke(self, key_id: str, at: float) -> None:
+        self._change(key_id, "SET #revoked_at = :revoked_at", {"revoked_at": at}, "attribute_not_exists(#revoked_at)")
+
+    def expire(self, key_id: str, at: float) -> None:
+        change = f"SET #expires_at = :expires_at, #{FORGET_AT} = :{FORGET_AT}"
+        sooner = "(attribute_not_exists(#expires_at) OR #expires_at > :expires_at)"
+        self._change(key_id, change, _expiry(at), sooner)
+
+    def used(self, key_id: str, on: date) -> None:
+        later = "(attribute_not_exists(#used_on) OR #used_on < :used_on)"
+        self._change(key_id, "SET #used_on = :used_on", {"used_on": on.isoformat()}, later)
+
+    def _change(self, key_id: str, change: str, values: Mapping[str, Value], condition: str) -> None:
+        """Quiet about a token that does not meet `condition`."""
         try:
-            self._table.update(
-                _key(key_id),
-                "SET #revoked_at = if_not_exists(#revoked_at, :at)",
-                {"at": at},
-                f"attribute_exists(#{KEY})",
-            )
-        except RefusedError as error:
-            raise Missing(f"No token has key id {key_id}.") from error
+            self._table.update(_key(key_id), change, values, f"attribute_exists(#{KEY}) AND {condition}")
+        except RefusedError as refused:
+            if refused.item is None:
+                raise Missing(f"No token has key id {key_id}.") from refused
 
     def list(self, account: str) -> Sequence[TokenRow]:
         entries = self._table.query(LISTING, f"#{LISTED_IN} = :account", {"account": _list(account)})
@@ -77,6 +90,10 @@ def _list(account: str) -> str:
     return f"tokens/{account}"
 
 
+def _expiry(at: float) -> dict[str, Value]:
+    return {"expires_at": at, FORGET_AT: math.ceil(at + _KEPT_S)}
+
+
 def _token(item: Item) -> TokenRow:
     moments: dict[str, Any] = {
         name: float(item[name]) if name in item else None for name in ("expires_at", "revoked_at")
@@ -88,5 +105,9 @@ def _token(item: Item) -> TokenRow:
         scopes=frozenset(scope for scope in get_args(Scope) if scope in item["scopes"].split()),
         name=item["name"],
         created_at=float(item["created_at"]),
+        user=item.get("user"),
+        kind=item.get("kind", "token"),  # Those of earlier releases do not say it.
+        parent=item.get("parent"),
+        used_on=date.fromisoformat(item["used_on"]) if "used_on" in item else None,
         **moments,
     )

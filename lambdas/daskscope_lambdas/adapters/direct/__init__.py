@@ -7,13 +7,23 @@ seals.py      Seals: what the lake itself tells of sealed days
 catalog.py    the newest catalog of an account, and the clock that stands where it was made
 clusters.py   Clusters: the catalog's rows
 vaults.py     Vault: keys in a folder, in the Parameter Store, or none
-nothing.py    what a lake has not: tokens, policies, deletions, a queue
+nothing.py    what a lake has not: tokens, people, reports, policies, deletions, a queue
 """
 
 from daskscope_lambdas.adapters.direct.catalog import COLUMNS, CatalogClock, NewestCatalog
 from daskscope_lambdas.adapters.direct.clusters import CatalogClusters
 from daskscope_lambdas.adapters.direct.mapping import refused
-from daskscope_lambdas.adapters.direct.nothing import NoDeadLetters, NoDeletions, NoPolicies, NoQueue, OwnToken
+from daskscope_lambdas.adapters.direct.nothing import (
+    NoDeadLetters,
+    NoDeletions,
+    NoPolicies,
+    NoQueue,
+    NoReportFiles,
+    NoReports,
+    NoTickets,
+    NoUsers,
+    OwnToken,
+)
 from daskscope_lambdas.adapters.direct.objects import LakeObjects
 from daskscope_lambdas.adapters.direct.place import Place
 from daskscope_lambdas.adapters.direct.seals import LakeSeals
@@ -31,6 +41,10 @@ __all__ = [
     "NoDeletions",
     "NoPolicies",
     "NoQueue",
+    "NoReportFiles",
+    "NoReports",
+    "NoTickets",
+    "NoUsers",
     "OwnToken",
     "Place",
     "key_in",

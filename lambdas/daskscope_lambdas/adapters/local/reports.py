@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from daskscope_lambdas.adapters.arguments import check_limit
+from daskscope_lambdas.adapters.cursors import HIGHEST
 from daskscope_lambdas.adapters.local.database import Database
 from daskscope_lambdas.ports import Missing, ReportDraft, ReportRow
 
@@ -37,7 +38,7 @@ class SqliteReports:
 
     def get(self, account: str, id: int) -> ReportRow:
         with self._database.reading() as connection:
-            row = connection.execute("SELECT * FROM reports WHERE account = ? AND id = ?", (account, id)).fetchone()
+            row = connection.execute("SELECT * FROM reports WHERE account = ? AND id = ?", _key(account, id)).fetchone()
         return _found(row, account, id)
 
     def keep(self, account: str, id: int, at: float) -> ReportRow:
@@ -50,13 +51,13 @@ class SqliteReports:
         with self._database.writing() as connection:
             row = connection.execute(
                 f"UPDATE reports SET {change} WHERE account = ? AND id = ? RETURNING *",  # noqa: S608  our own words
-                (value, account, id),
+                (value, *_key(account, id)),
             ).fetchone()
         return _found(row, account, id)
 
     def remove(self, account: str, id: int) -> None:
         with self._database.writing() as connection:
-            connection.execute("DELETE FROM reports WHERE account = ? AND id = ?", (account, id))
+            connection.execute("DELETE FROM reports WHERE account = ? AND id = ?", _key(account, id))
 
     def page(
         self, account: str, limit: int, before: int | None = None, *, oldest_first: bool = False
@@ -67,7 +68,7 @@ class SqliteReports:
             rows = connection.execute(
                 f"SELECT * FROM reports WHERE account = ?1 AND (?2 IS NULL OR id {beyond} ?2) "  # noqa: S608  our own
                 f"ORDER BY id {order} LIMIT ?3",
-                (account, before, limit),
+                (account, None if before is None else _number(before), limit),
             ).fetchall()
         return [_report(row) for row in rows]
 
@@ -75,6 +76,15 @@ class SqliteReports:
         with self._database.reading() as connection:
             rows = connection.execute("SELECT account FROM report_numbers ORDER BY account").fetchall()
         return [row["account"] for row in rows]
+
+
+def _number(id: int) -> int:
+    """SQLite knows no larger ones, and no report has one that is not above 0."""
+    return min(max(id, 0), HIGHEST)
+
+
+def _key(account: str, id: int) -> tuple[str, int]:
+    return account, _number(id)
 
 
 def _found(row: sqlite3.Row | None, account: str, id: int) -> ReportRow:

@@ -1,0 +1,49 @@
+"""Tickets on DynamoDB."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from daskscope_lambdas.adapters.aws.table import Item, Table
+from daskscope_lambdas.ports import Missing, Ticket
+from daskscope_lambdas.registry import FORGET_AT, KEY
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb.client import DynamoDBClient
+
+
+class DynamoTickets:
+    """An item each, in no list. Those that have expired go by themselves."""
+
+    def __init__(self, client: Callable[[], DynamoDBClient], table: str) -> None:
+        self._table = Table(client, table)
+
+    def add(self, ticket: Ticket) -> None:
+        self._table.put_new(
+            {
+                KEY: _key(ticket.key),
+                "kind": ticket.kind,
+                "told": json.dumps(dict(ticket.told)),
+                "expires_at": ticket.expires_at,
+                FORGET_AT: math.ceil(ticket.expires_at),
+            }
+        )
+
+    def find(self, key: str) -> Ticket:
+        return _ticket(key, self._table.get(_key(key)))
+
+    def take(self, key: str) -> Ticket:
+        return _ticket(key, self._table.take(_key(key)))
+
+
+def _key(key: str) -> str:
+    return f"ticket/{key}"
+
+
+def _ticket(key: str, item: Item | None) -> Ticket:
+    if item is None:
+        raise Missing("No such ticket.")
+    return Ticket(key=key, kind=item["kind"], told=json.loads(item["told"]), expires_at=float(item["expires_at"]))
