@@ -6,15 +6,22 @@ One table, one text key. No two kinds of item share one, and none is written by 
                                that it was
     number/<account>/<id>      whose number that is: written once
     account/<account>          the last number given out: written once a cluster
-    token/<key id>             a token
+    token/<key id>             a token: written anew on each day on which it is used
+    user/<user>                that the name is somebody's, for ever
+    member/<account>/<user>    what a person is in an account, and
+    joined/<user>/<account>    that they are in it, for the list of the person: the two come and go together
+    ticket/<SHA-256>           what is good once; goes by itself
+    report/<account>/<id>      a report that somebody keeps
+    reporter/<account>         the last number given out to a report
     seals                      the boundary between sealed and open days
     deletion/<account>/<uuid>  what is to go: a cluster, or with `*` the account; until nothing is left of it
-    policy/<account>           what the account wants: how long each table is kept
+    policy/<account>           what the account wants: an attribute for each subject
 
 Two sparse, keys-only indexes. What stands in them does not change while a cluster lives, so that a message writes its
 own item and nothing else:
 
-    listing    LISTED_IN, LISTED_AT    clusters and tokens by account, accounts, deletions, policies: as lists go
+    listing    LISTED_IN, LISTED_AT    clusters, tokens, members and reports by account, the accounts of a person,
+                                       accounts, deletions, policies: as lists go
     living     LIVES_IN                clusters that have not ended, as far as anybody knows
 """
 
@@ -25,7 +32,8 @@ KEY = "key"
 
 LISTING = "listing"
 LISTED_IN = "listed_in"
-"""Partition key (S) of LISTING: `clusters/<account>`, `tokens/<account>`, `accounts`, `deletions` or `policies`."""
+"""Partition key (S) of LISTING: `clusters/<account>`, `tokens/<account>`, `members/<account>`, `reports/<account>`,
+`joined/<user>`, `accounts`, `reporters`, `deletions` or `policies`."""
 LISTED_AT = "listed_at"
 """Sort key (S) of LISTING: text that sorts like the list."""
 

@@ -10,7 +10,8 @@ DaskscopeError
 ├── NotFound (also LookupError)          no such account, cluster or page
 │   └── Deleted                          there was such a cluster, and somebody had it deleted
 ├── VersionMismatch                      the server speaks another API than this client: which of the two to upgrade
-├── NotClosable                          the cluster has ended, or lets nobody close it
+├── Conflict                             what is there does not allow it: a name that is taken, the last admin of an account
+│   └── NotClosable                      the cluster has ended, or lets nobody close it
 ├── BadMessage (also ValueError)         a message that is not of the format, with the place in it
 │   ├── UnknownVersion                   of a version that this server cannot read
 │   └── TooLarge                         over the limit, before or after decompression
@@ -65,7 +66,11 @@ class Deleted(NotFound):
     """HTTP 410: the cluster was deleted, and whatever comes of it is not kept."""
 
 
-class NotClosable(DaskscopeError):
+class Conflict(DaskscopeError):
+    """HTTP 409: it is understood and allowed, but what is there stands against it; the message says what."""
+
+
+class NotClosable(Conflict):
     """HTTP 409: a cluster that cannot be asked to close, for it has ended or lets nobody close it."""
 
 

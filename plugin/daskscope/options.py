@@ -42,24 +42,55 @@ OPTIONS = (
         "server",
         None,
         "URL",
-        "Where to report; null looks for `daskscope serve` on 127.0.0.1:8790. `file:///FOLDER` keeps messages there "
-        "and needs no server.",
+        "Where to report; null is where `daskscope login` was, else it looks for `daskscope serve` on 127.0.0.1:8790. "
+        "`file:///FOLDER` keeps messages there and needs no server.",
         parsing.url,
     ),
     Option(
-        "token", "token", None, "", "Proves who asks; null takes the one of the server on this machine.", parsing.token
+        "token",
+        "token",
+        None,
+        "",
+        "Proves who asks; null takes that of `daskscope login`, or of the server on this machine.",
+        parsing.token,
     ),
     Option(
         "ingest-token",
         "ingest_token",
         None,
         "",
-        "The token that is shipped to schedulers, where its scope should be ingest alone; null ships `token`.",
+        "The token that is shipped to schedulers, where its scope should be ingest alone; null ships `token`, or what "
+        "`daskscope login` got for them.",
         parsing.token,
     ),
     Option(
-        "account", "account", None, "", "Whose clusters to list; null means the token's own account.", parsing.account
+        "account",
+        "account",
+        None,
+        "",
+        "Where clusters report to, and whose to list, of the accounts that the token's user is in; null means the "
+        "token's own.",
+        parsing.account,
     ),
+    Option(
+        "login.server",
+        "login_server",
+        None,
+        "URL",
+        "What `daskscope login` keeps, and its tokens: they are sent there and nowhere else.",
+        parsing.url,
+    ),
+    Option("login.token", "login_token", None, "", "For whoever asks, from `daskscope login`.", parsing.token),
+    Option(
+        "login.ingest-token",
+        "login_ingest_token",
+        None,
+        "",
+        "The one that is shipped to schedulers, from `daskscope login`: its scope is ingest alone.",
+        parsing.token,
+    ),
+    Option("login.account", "login_account", None, "", "The account that was chosen there.", parsing.account),
+    Option("login.user", "login_user", None, "", "Who logged in.", parsing.text),
     Option(
         "data",
         "data",

@@ -1,7 +1,7 @@
 """What is in force: the options of `options.py`, read from dask.config under `daskscope:`.
 
 Precedence: argument of the call, environment (`DASK_DASKSCOPE__ANALYTICS__INTERVAL=5s`), YAML files, the default in the
-table. The client reads them where the user is and ships the result to the scheduler.
+table. The client reads them where the user is and ships the result to the scheduler, but for what `daskscope login` set.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from daskscope.options import OPTIONS
 logger = logging.getLogger("daskscope")
 
 KEYS = frozenset(option.key for option in OPTIONS)
-TOKENS = ("token", "ingest_token")
+TOKENS = ("token", "ingest_token", "login_token", "login_ingest_token")
 """Fields that are not for other eyes."""
+LOGIN = tuple(option.field for option in OPTIONS if option.key.startswith("login."))
+"""Fields that `daskscope login` sets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,11 @@ class Settings:
     token: str | None = field(repr=False)
     ingest_token: str | None = field(repr=False)
     account: str | None
+    login_server: str | None
+    login_token: str | None = field(repr=False)
+    login_ingest_token: str | None = field(repr=False)
+    login_account: str | None
+    login_user: str | None
     data: str
     spool: str | None
     name: str | None

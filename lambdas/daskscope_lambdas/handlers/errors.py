@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from daskscope.errors import BadMessage, Deleted, NotClosable, NotFound, NotLoggedIn, PermissionDenied, TooLarge
+from daskscope.errors import BadMessage, Conflict, Deleted, NotClosable, NotFound, NotLoggedIn, PermissionDenied, TooLarge
 from daskscope_lambdas.ports import ReadOnly, StoreError
 
 logger = logging.getLogger("daskscope.handlers")
@@ -46,11 +46,12 @@ _TABLE: tuple[tuple[type[Exception], int, str], ...] = (
     (Deleted, 410, "deleted"),
     (NotFound, 404, "not-found"),
     (NotClosable, 409, "not-closable"),
+    (Conflict, 409, "conflict"),
     (TooLarge, 413, "too-large"),
     (UnsupportedMediaError, 415, "unsupported-media-type"),
     (BadMessage, 422, "bad-message"),
 )
-"""First match wins: Deleted is a NotFound, TooLarge a BadMessage. What is not here is our fault."""
+"""First match wins: Deleted is a NotFound, NotClosable a Conflict, TooLarge a BadMessage. What is not here is our fault."""
 
 
 def problem(error: Exception, request_id: str, frank: bool = False) -> Problem:

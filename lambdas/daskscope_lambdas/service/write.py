@@ -44,9 +44,10 @@ class Writer:
         An envelope belongs to the day on which it was received; if that is sealed, to the first open day.
         Raises ValueError or OverflowError, with nothing kept, for a number or time that its column cannot take.
         """
-        self._put(_bodies(envelopes), name)
+        self.put(_bodies(envelopes), name)
 
-    def _put(self, bodies: Bodies, name: str) -> None:
+    def put(self, bodies: Bodies, name: str) -> None:
+        """Keep files called `name`, as `write`."""
         boundary = self._seals.boundary()
         # Samples last: whoever sees that a message is there finds all of it.
         for (table, day), body in sorted(bodies.items(), key=lambda entry: entry[0][0] == SAMPLES.name):
@@ -76,7 +77,7 @@ class Writer:
             half = len(envelopes) // 2
             return self.write_what_fits(envelopes[:half]) + self.write_what_fits(envelopes[half:])
         # Not above: what the store raises is no fault of a message.
-        self._put(bodies, _name(envelopes))
+        self.put(bodies, _name(envelopes))
         return []
 
 

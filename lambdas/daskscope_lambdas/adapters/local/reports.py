@@ -21,7 +21,7 @@ class SqliteReports:
 
     def add(self, draft: ReportDraft) -> ReportRow:
         with self._database.writing() as connection:
-            (id,) = connection.execute(
+            (number,) = connection.execute(
                 "INSERT INTO report_numbers VALUES (?, 1) ON CONFLICT DO UPDATE SET last = last + 1 RETURNING last",
                 (draft.account,),
             ).fetchone()
@@ -32,9 +32,9 @@ class SqliteReports:
                     :created_at, NULL
                 )
                 """,
-                asdict(draft) | {"id": id},
+                asdict(draft) | {"id": number},
             )
-        return ReportRow(**asdict(draft), id=id)
+        return ReportRow(**asdict(draft), id=number)
 
     def get(self, account: str, id: int) -> ReportRow:
         with self._database.reading() as connection:
@@ -95,4 +95,5 @@ def _found(row: sqlite3.Row | None, account: str, id: int) -> ReportRow:
 
 def _report(row: sqlite3.Row) -> ReportRow:
     values: dict[str, Any] = dict(row)
-    return ReportRow(**values | {name: bool(row[name]) for name in ("private", "user_claimed")})
+    values |= {name: bool(row[name]) for name in ("private", "user_claimed")}
+    return ReportRow(**values)
