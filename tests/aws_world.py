@@ -34,13 +34,14 @@ def point_at(emulator: Emulator, patch: pytest.MonkeyPatch) -> None:
 
 
 def make_world(emulator: Emulator) -> AwsEnv:
-    """A bucket, a table, a queue and one for its dead letters, and a path for keys, that no other test has. `point_at`
-    comes first.
+    """A bucket and one for reports, a table, a queue and one for its dead letters, and a path for keys, that no other
+    test has. `point_at` comes first.
     """
     name = f"world-{next(_NUMBERS)}"
     session = boto3.session.Session()
     with closing(session.client("s3", endpoint_url=emulator.url)) as s3:
-        s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
+        for bucket in (name, f"{name}-reports"):
+            s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": REGION})
     with closing(session.client("sqs", endpoint_url=emulator.url)) as sqs:
         dead = sqs.create_queue(QueueName=dead_letters(name))["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -52,6 +53,7 @@ def make_world(emulator: Emulator) -> AwsEnv:
         table=name,
         queue_url=queue["QueueUrl"],
         keys=f"/{name}/keys",
+        reports_bucket=f"{name}-reports",
         endpoint_url=emulator.url,
         region=REGION,
     )

@@ -19,6 +19,7 @@ from daskscope_lambdas.ports import (
     Queue,
     QueueFeed,
     ReportFiles,
+    ReportHost,
     Reports,
     Seals,
     Tickets,
@@ -64,9 +65,10 @@ class Adapters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalAdapters(Adapters):
-    """On one machine somebody must play the event source mapping of the queue."""
+    """On one machine somebody must play the event source mapping of the queue, and what takes in and shows reports."""
 
     feed: QueueFeed
+    report_host: ReportHost
 
 
 @overload
@@ -99,6 +101,7 @@ def _local(env: LocalEnv, clock: Clock) -> LocalAdapters:
     objects = local.DiskObjects(Path(env.lake))
     database = local.Database(root / "registry.sqlite")
     queue = local.SqliteQueue(database, clock)
+    report_files = local.DiskReports(root / "reports", clock)
     return LocalAdapters(
         objects=objects,
         queue=queue,
@@ -112,7 +115,8 @@ def _local(env: LocalEnv, clock: Clock) -> LocalAdapters:
         users=local.SqliteUsers(database),
         tickets=local.SqliteTickets(database, clock),
         reports=local.SqliteReports(database),
-        report_files=local.DiskReports(root / "reports", clock),
+        report_files=report_files,
+        report_host=report_files,
         vault=vault,
         clock=clock,
         wall=clock,

@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from daskscope.client import (
+        change_performance_report,
         close,
         compare,
         compare_hardware,
         connect,
         costs,
         create_token,
+        delete_performance_report,
+        download_performance_report,
         get_cluster,
         get_computation,
+        get_performance_report,
         get_profile,
         list_clusters,
         list_code,
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
         list_groups,
         list_members,
         list_metrics,
+        list_performance_reports,
         list_prefixes,
         list_samples,
         list_spans,
@@ -40,14 +45,17 @@ if TYPE_CHECKING:
         list_workers,
         logs,
         prices,
+        report,
         revoke_token,
         sql,
+        upload_performance_report,
         whoami,
     )
     from daskscope.configuration import config
     from daskscope.errors import (
         BadMessage,
         BadRequest,
+        Conflict,
         DaskscopeError,
         Deleted,
         NotClosable,
@@ -69,6 +77,7 @@ if TYPE_CHECKING:
     from daskscope.records import Comparison, Record, Records
     from daskscope.registration import Registration, register
     from daskscope.rehearsal import preview
+    from daskscope.reports import PerformanceReport, performance_report
     from daskscope.session import Session
 
 __version__ = "0.1.0"
@@ -77,6 +86,7 @@ __all__ = [
     "BadMessage",
     "BadRequest",
     "Comparison",
+    "Conflict",
     "DaskscopeError",
     "Deleted",
     "Members",
@@ -84,6 +94,7 @@ __all__ = [
     "NotFound",
     "NotLoggedIn",
     "NotOnScheduler",
+    "PerformanceReport",
     "PermissionDenied",
     "Preview",
     "Profile",
@@ -98,6 +109,7 @@ __all__ = [
     "UnknownVersion",
     "VersionMismatch",
     "__version__",
+    "change_performance_report",
     "close",
     "compare",
     "compare_hardware",
@@ -106,8 +118,11 @@ __all__ = [
     "costs",
     "create_token",
     "dask_setup",
+    "delete_performance_report",
+    "download_performance_report",
     "get_cluster",
     "get_computation",
+    "get_performance_report",
     "get_profile",
     "list_clusters",
     "list_code",
@@ -118,6 +133,7 @@ __all__ = [
     "list_groups",
     "list_members",
     "list_metrics",
+    "list_performance_reports",
     "list_prefixes",
     "list_samples",
     "list_spans",
@@ -125,17 +141,21 @@ __all__ = [
     "list_tokens",
     "list_workers",
     "logs",
+    "performance_report",
     "preview",
     "prices",
     "register",
+    "report",
     "revoke_token",
     "sql",
+    "upload_performance_report",
     "whoami",
 ]
 
 _HOMES = {
     "Comparison": "records",
     "Members": "members",
+    "PerformanceReport": "reports",
     "Preview": "previews",
     "Profile": "profile",
     "Record": "records",
@@ -144,6 +164,7 @@ _HOMES = {
     "Session": "session",
     "config": "configuration",
     "dask_setup": "preload",
+    "performance_report": "reports",
     "preview": "rehearsal",
     "register": "registration",
 }

@@ -8,14 +8,18 @@ import daskscope
 
 if TYPE_CHECKING:
     from daskscope.client import (
+        change_performance_report,
         close,
         compare,
         compare_hardware,
         connect,
         costs,
         create_token,
+        delete_performance_report,
+        download_performance_report,
         get_cluster,
         get_computation,
+        get_performance_report,
         get_profile,
         list_clusters,
         list_code,
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
         list_groups,
         list_members,
         list_metrics,
+        list_performance_reports,
         list_prefixes,
         list_samples,
         list_spans,
@@ -34,16 +39,20 @@ if TYPE_CHECKING:
         list_workers,
         logs,
         prices,
+        report,
         revoke_token,
         sql,
+        upload_performance_report,
         whoami,
     )
     from daskscope.configuration import config
     from daskscope.preload import dask_setup
     from daskscope.registration import register
     from daskscope.rehearsal import preview
+    from daskscope.reports import performance_report
 
 __all__ = [
+    "change_performance_report",
     "close",
     "compare",
     "compare_hardware",
@@ -52,8 +61,11 @@ __all__ = [
     "costs",
     "create_token",
     "dask_setup",
+    "delete_performance_report",
+    "download_performance_report",
     "get_cluster",
     "get_computation",
+    "get_performance_report",
     "get_profile",
     "list_clusters",
     "list_code",
@@ -64,6 +76,7 @@ __all__ = [
     "list_groups",
     "list_members",
     "list_metrics",
+    "list_performance_reports",
     "list_prefixes",
     "list_samples",
     "list_spans",
@@ -71,11 +84,14 @@ __all__ = [
     "list_tokens",
     "list_workers",
     "logs",
+    "performance_report",
     "preview",
     "prices",
     "register",
+    "report",
     "revoke_token",
     "sql",
+    "upload_performance_report",
     "whoami",
 ]
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import dask.config
 
-from daskscope.discovery import Server, file_of, find_server, shared_folder
+from daskscope.discovery import Server, file_of, find_server, named_server, shared_folder
 from daskscope.display import HIDDEN, Display
 from daskscope.errors import SettingsError
 from daskscope.options import OPTIONS, Option
@@ -76,8 +76,10 @@ def destination(settings: Settings) -> str:
             "No server is set and none runs on this machine: messages are kept in the folder "
             f"{settings.data}/spool of the scheduler's machine."
         )
-    how = "as daskscope.server says" if settings.server else f"found by {file_of(settings)}"
-    return f"Clusters registered here report to {found.url}, {how}, with {_token(settings, found)}."
+    said = "as daskscope.server says" if settings.server else "where `daskscope login` was"
+    how = said if named_server(settings) else f"found by {file_of(settings)}"
+    whose = f" (account {found.ingest_account})" if found.ingest_account else ""
+    return f"Clusters registered here report to {found.url}{whose}, {how}, with {_token(settings, found)}."
 
 
 def _token(settings: Settings, found: Server) -> str:
@@ -85,7 +87,10 @@ def _token(settings: Settings, found: Server) -> str:
         return "the token of daskscope.ingest-token"
     if settings.token is not None:
         return "the token of daskscope.token"
-    return "no token" if found.ingest_token is None else "the token that the server on this machine lends"
+    if found.ingest_token is None:
+        return "no token"
+    is_of_login = found.ingest_token == settings.login_ingest_token
+    return "the token of `daskscope login`" if is_of_login else "the token that the server on this machine lends"
 
 
 def _files() -> Iterator[Layer]:

@@ -15,7 +15,7 @@ from daskscope.discovery import PORT, find_server, rendezvous
 from daskscope.errors import DaskscopeError, ServerError, ServerUnreachable, SettingsError
 from daskscope.progress import Progress
 from daskscope.remote import Remote
-from daskscope.replies import told
+from daskscope.replies import html, told
 from daskscope.source import Source
 
 logger = logging.getLogger("daskscope")
@@ -60,10 +60,11 @@ class Connection:
         found = find_server(configured)
         if found is None:
             raise ServerUnreachable(
-                f"No server: daskscope.server is not set and no `daskscope serve` runs here "
+                f"No server: daskscope.server is not set, nobody has logged in, and no `daskscope serve` runs here "
                 f"(looked for {rendezvous(configured.data, PORT)}). "
                 "Start one with `daskscope serve`, or set daskscope.server to its address."
             )
+        self._account = found.account
         self._source = Remote(found, timeout_s)
 
     def __enter__(self) -> Connection:
@@ -116,9 +117,18 @@ class Connection:
         """The JSON object that answers a JSON object posted to a path under `/api/v1`."""
         return self._call("POST", path, {}, body, needs)
 
+    def put(self, path: str, body: Mapping[str, Any], needs: Needs = NONE) -> dict[str, Any]:
+        """The JSON object that answers a JSON object put to a path under `/api/v1`."""
+        return self._call("PUT", path, {}, body, needs)
+
     def delete(self, path: str) -> dict[str, Any]:
         """The JSON object that answers."""
         return self._call("DELETE", path, {})
+
+    def html(self, path: str, query: Mapping[str, Any]) -> bytes:
+        """The HTML at a path under `/api/v1`; query parameters that are None are left out."""
+        given = {key: str(value) for key, value in query.items() if value is not None}
+        return html(self.source.request("GET", path, given), self.source, self._data)
 
     def link(self, account: str, page: str | None, query: Mapping[str, Any]) -> str | None:
         """The address of a page of the account; None where there are no pages, or none of this."""

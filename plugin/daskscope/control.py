@@ -1,4 +1,5 @@
-"""Closing the cluster: when it has been idle for as long as the settings say, or when the server asks for it.
+"""Closing the cluster: when it has been idle for as long as the settings say, or else the account's policy, or when the
+server asks for it.
 
 Idleness is Dask's own business (`Scheduler.idle_timeout`, looked at four times a second): it is told the timeout, and
 does the closing. What is added is a warning in the notebooks of those connected, and the reason for the last message.
@@ -8,7 +9,6 @@ Nothing here raises outwards.
 from __future__ import annotations
 
 import logging
-import math
 import pickle
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -55,11 +55,17 @@ class Closer:
         self._page = ""
         self._quiet_until = 0.0
         self._asked = self._closing = False
+        self._policy_s: float | None = None
+        """The account's, as the server said last."""
+        self._followed_s: float | None = None
+        """The one that was looked at here."""
+        self._timeout_s = settings.idle_timeout_s
+        """After how long idleness this cluster is to close: the settings' word, or else the account's policy."""
+        self._told_s: float | None = None
+        """What Dask has been told from here: as long as it has that, nobody else has said otherwise."""
         self._warned_of: float | None = None
         """The stretch of idleness that was warned of, by its start."""
-        self._set_at = math.inf
-        """When Dask is to be told the timeout; infinite once it has been, or has one of its own."""
-        self._tick_s = min(max(_ahead_s(settings.idle_timeout_s or 0.0) / 4, MIN_TICK_S), MAX_TICK_S)
+        self._tick_s = _tick_s(settings.idle_timeout_s or 0.0)
         self._timer = PeriodicCallback(self._look_now, self._tick_s * 1e3)
 
     def start(self) -> None:
@@ -68,9 +74,7 @@ class Closer:
         if timeout_s is None:
             return
         try:
-            if not self._scheduler.idle_timeout:
-                self._tell(timeout_s, self._now())
-            self._timer.start()
+            self._keep_to(timeout_s, self._now())
         except Exception as error:  # noqa: BLE001  # host first
             warn("daskscope cannot close this cluster when idle: %s", told(error))
 
@@ -96,16 +100,23 @@ class Closer:
 
     def heed(self, reply: wire.Reply) -> None:
         """Runs in the sender's thread: leaves a note, and wakes the loop to read it."""
-        if "close" in reply.wish and self._settings.remote_close and not self._asked:
-            self._page, self._asked = reply.url, True
+        if not self._settings.remote_close:
+            return
+        is_new = reply.idle_timeout_s != self._policy_s
+        self._policy_s = reply.idle_timeout_s
+        if "close" in reply.wish and not self._asked:
+            self._page, self._asked, is_new = reply.url, True, True
+        if is_new:
             self._loop.add_callback(self._look_now)
 
     def look(self, now_s: float) -> None:
         """Close if that was asked for; warn of an idle close that is near. Comes again at any pace."""
         if self._asked:
             self._close_as_asked()
-        elif self._settings.idle_timeout_s is not None:
-            self._mind_idleness(self._settings.idle_timeout_s, now_s)
+            return
+        self._follow(now_s)
+        if self._timeout_s is not None:
+            self._mind_idleness(self._timeout_s, now_s)
 
     def _look_now(self) -> None:
         try:
@@ -115,20 +126,44 @@ class Closer:
                 self._quiet_until = self._loop.time() + QUIET_S
                 warn("daskscope could not look after closing: %s", told(error))
 
-    def _tell(self, timeout_s: float, now_s: float) -> None:
-        """Dask would at once close who has been idle for long: then the warning comes first, and has its time."""
-        since_s, ahead_s = self._idle_since_s(), _ahead_s(timeout_s)
-        if since_s and now_s - since_s > timeout_s - ahead_s:
-            self._set_at = now_s + ahead_s
-            self._warn(since_s, timeout_s, self._set_at, now_s)
-        else:
-            self._scheduler.idle_timeout = timeout_s
+    def _follow(self, now_s: float) -> None:
+        """The account's policy, and what became of it, where nobody here has said how long this cluster may idle."""
+        if self._policy_s == self._followed_s:
+            return
+        self._followed_s = self._policy_s
+        if self._settings.idle_timeout_s is None and self._is_ours():
+            self._keep_to(self._followed_s, now_s)
+
+    def _is_ours(self) -> bool:
+        """Whether Dask has what it was told from here, or nothing: a timeout of its own, or the user's word, stays."""
+        return (self._scheduler.idle_timeout or None) == self._told_s
+
+    def _keep_to(self, timeout_s: float | None, now_s: float) -> None:
+        """From now on, however long it idles already. Dask would at once close who has been idle for long: then the
+        warning comes first, and has its time."""
+        self._timer.stop()
+        self._timeout_s, self._warned_of = timeout_s, None
+        if timeout_s is None:
+            self._tell(None)
+            return
+        ahead_s, self._tick_s = _ahead_s(timeout_s), _tick_s(timeout_s)
+        self._timer.callback_time = self._tick_s * 1e3
+        if self._is_ours():
+            since_s = self._idle_since_s()
+            if since_s and now_s - since_s > timeout_s - ahead_s:
+                self._tell(now_s - since_s + ahead_s)
+                self._warn(since_s, timeout_s, now_s + ahead_s, now_s)
+            else:
+                self._tell(timeout_s)
+        self._timer.start()
+
+    def _tell(self, timeout_s: float | None) -> None:
+        self._scheduler.idle_timeout = self._told_s = timeout_s
 
     def _mind_idleness(self, timeout_s: float, now_s: float) -> None:
         since_s = self._idle_since_s()
-        if now_s >= self._set_at or (self._set_at < math.inf and since_s != self._warned_of):
-            self._set_at = math.inf
-            self._scheduler.idle_timeout = timeout_s
+        if self._told_s is not None and since_s != self._warned_of and self._is_ours():
+            self._tell(timeout_s)  # what it was told for the sake of a warning was of that stretch alone
         in_force_s = self._scheduler.idle_timeout  # Dask's own, or changed by the user since
         if not (since_s and in_force_s) or since_s == self._warned_of:
             return
@@ -151,10 +186,21 @@ class Closer:
         self._say(
             f"This cluster has had nothing to do for {format_time(max(now_s - since_s, 0.0))} and closes itself in "
             f"{format_time(max(closes_at - now_s, 0.0))}, at {datetime.fromtimestamp(closes_at, UTC):%H:%M:%S} UTC "
-            f"(idle timeout: {format_time(timeout_s)}; clients connected: {n_clients}).{loss} Any task keeps it: "
+            f"({self._whose()}: {format_time(timeout_s)}; clients connected: {n_clients}).{loss} Any task keeps it: "
             "client.submit(int). To let it idle, say client.run_on_scheduler(lambda dask_scheduler: "
-            "setattr(dask_scheduler, 'idle_timeout', None)), or start it with daskscope.analytics.idle.timeout: null."
+            f"setattr(dask_scheduler, 'idle_timeout', None)), or start it with {self._otherwise()}."
         )
+
+    def _whose(self) -> str:
+        return "idle timeout, by the account's policy" if self._is_policy() else "idle timeout"
+
+    def _otherwise(self) -> str:
+        own = "daskscope.analytics.idle.timeout"
+        return f"a {own} of its own, like 12h" if self._is_policy() else f"{own}: null"
+
+    def _is_policy(self) -> bool:
+        """Whether the timeout in force is the account's."""
+        return self._settings.idle_timeout_s is None and self._is_ours()
 
     def _close_as_asked(self) -> None:
         if self._closing or self._scheduler.status.name in ("closing", "closed"):
@@ -176,6 +222,11 @@ class Closer:
         logger.warning("daskscope: %s", text)
         # As `distributed.worker.warn` does.
         self._scheduler.log_event("warn", {"message": pickle.dumps(text), "category": pickle.dumps(UserWarning)})
+
+
+def _tick_s(timeout_s: float) -> float:
+    """Between two looks, so that the warning comes in time."""
+    return min(max(_ahead_s(timeout_s) / 4, MIN_TICK_S), MAX_TICK_S)
 
 
 def _ahead_s(timeout_s: float) -> float:

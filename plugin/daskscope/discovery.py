@@ -1,4 +1,5 @@
-"""Which server to talk to: the configured one, or the `daskscope serve` that runs on this machine.
+"""Which server to talk to, and as whom: the configured one, that of `daskscope login`, or the `daskscope serve` that
+runs on this machine.
 
 A running server leaves `<data>/servers/<port>.json` with `url`, `token`, `ingest_token`, `pid` and `data`. It is
 believed only if it belongs to this user, nobody else may read it, its process lives, and it points to this machine: a
@@ -15,7 +16,7 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -23,6 +24,9 @@ from daskscope.settings import Settings
 
 PORT = 8790
 """Where `daskscope serve` listens unless told otherwise; neither a port of Dask's nor of Jupyter's."""
+
+Origin = Literal["", "login", "given"]
+"""Of a token: the settings, or the server on this machine; `daskscope login`; the hand of who asks."""
 
 logger = logging.getLogger("daskscope")
 
@@ -37,6 +41,12 @@ class Server:
     """The one to ship to schedulers: of the servers on this machine it can only ingest."""
     data: str | None = field(default=None, repr=False)
     """The data folder, of a server on this machine that tells it."""
+    account: str | None = None
+    """Whose clusters are meant; None for the account that is `token`'s own."""
+    ingest_account: str | None = None
+    """Where messages go; None for the account that is `ingest_token`'s own."""
+    origin: Origin = field(default="", compare=False)
+    """Where `token` is from."""
 
 
 def rendezvous(data: str | Path, port: int) -> Path:
@@ -46,33 +56,74 @@ def rendezvous(data: str | Path, port: int) -> Path:
 
 def file_of(settings: Settings) -> Path:
     """Where the server that these settings mean leaves its rendezvous file, if it runs on this machine."""
-    return rendezvous(settings.data, _port(settings))
+    return rendezvous(settings.data, _port(named_server(settings)))
 
 
-def _port(settings: Settings) -> int:
-    parts = urlsplit(settings.server or f"http://127.0.0.1:{PORT}")
+def _port(url: str | None) -> int:
+    """Of this address, or where a server on this machine is looked for."""
+    if url is None:
+        return PORT
+    parts = urlsplit(url)
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def find_server(settings: Settings) -> Server | None:
-    """The configured server, else the one that runs on this machine; None if there is neither, or a folder is
-    configured in its place.
+def named_server(settings: Settings) -> str | None:
+    """The address that somebody gave: the configured one, else the one that `daskscope login` was at."""
+    return settings.server or settings.login_server
 
-    A configured token always wins. What is not configured a server on this machine lends, by its rendezvous file.
+
+def find_server(settings: Settings) -> Server | None:
+    """The configured server, else that of `daskscope login`, else the one that runs on this machine; None if there is
+    none of these, or a folder is configured in its place.
+
+    A configured token always wins. What is not configured is as `daskscope login` has it, if it was at this very
+    server; what is not told there either, a server on this machine lends, by its rendezvous file.
     """
     if shared_folder(settings.server) is not None:
         return None
-    port = _port(settings)
-    here = settings.server is None or is_loopback(settings.server)
-    found = _read(rendezvous(settings.data, port)) if here else None
-    if found is not None and urlsplit(found.url).port != port:
-        found = None
-    url = settings.server or (found and found.url)
+    named = named_server(settings)
+    lent = _lent(settings, named)
+    url = named or (lent and lent.url)
     if url is None:
         return None
-    lent = found or Server(url)
-    token = settings.token or lent.token
-    return Server(url, token, settings.ingest_token or settings.token or lent.ingest_token, lent.data)
+    lent, login = lent or Server(url), _login(settings, url)
+    source = Server(url, settings.token) if settings.token else login if login.token else lent
+    shipped = settings.ingest_token or settings.token
+    return Server(
+        url,
+        source.token,
+        shipped or login.ingest_token or lent.ingest_token,
+        lent.data,
+        settings.account or source.account,
+        settings.account or (None if shipped else login.account),
+        source.origin,
+    )
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two addresses are of one server: of the same scheme, host and port, under the same path."""
+    return _place(one) == _place(other)
+
+
+def _place(url: str) -> tuple[str, str | None, int, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, _port(url), parts.path.rstrip("/")
+
+
+def _login(settings: Settings, url: str) -> Server:
+    """What `daskscope login` has for this very server: a token is for whom it was given."""
+    if settings.login_server is None or not is_same(settings.login_server, url):
+        return Server(url)
+    token, ingest_token, account = settings.login_token, settings.login_ingest_token, settings.login_account
+    return Server(url, token, ingest_token, account=account, origin="login")
+
+
+def _lent(settings: Settings, named: str | None) -> Server | None:
+    """What the server on this machine that is meant says of itself."""
+    if named is not None and not is_loopback(named):
+        return None
+    found = _read(file_of(settings))
+    return found if found is not None and urlsplit(found.url).port == _port(named) else None
 
 
 def shared_folder(server: str | None) -> Path | None:

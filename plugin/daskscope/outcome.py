@@ -22,6 +22,8 @@ BARE_429_S = 60.0
 MAX_WISHES, MAX_WISH, MAX_PAGE = 20, 100, 500
 """Of a reply: wishes that are looked at; characters of one, and of its `url`."""
 MAX_ID = (1 << 53) - 1
+MIN_IDLE_S, MAX_IDLE_S = 60.0, 1e9
+"""What a server may say of how long a cluster idles: nobody's policy closes one at once."""
 
 Verdict = Literal["kept", "again", "plain", "split", "refused", "denied"]
 
@@ -40,14 +42,24 @@ class Outcome:
     """Of HTTP; 0 where there was no answer."""
 
 
-def judge(status: int, retry_after: str | None, body: bytes, encoding: str = "", token: str | None = None) -> Outcome:
+def judge(
+    status: int,
+    retry_after: str | None,
+    body: bytes,
+    encoding: str = "",
+    token: str | None = None,
+    account: str | None = None,
+) -> Outcome:
     """What an answer means for a message sent in `encoding`: retried are 408, 425, 429, 5xx and a 2xx without a reply
     (a page to log in at, say), and in parts 413; a redirect or any other 4xx is final, but what came after the sample
     may come plain first: something on the way may not know that encoding, and has more than 415 to say so.
 
-    `token` is what the message was sent with: a proxy may show it in its error.
+    `token` is what the message was sent with: a proxy may show it in its error. `account` is the one that it was sent
+    to by name: 404 then says that there is none for this token, which is no fault of the message.
     """
     found = replace(_judge(status, retry_after, body, token), status=status)
+    if status == 404 and account is not None:
+        found = replace(found, verdict="denied")
     if encoding in SAMPLED and (found.verdict in ("refused", "denied") or status == 501):
         return replace(found, verdict="plain", wait_s=0.0)
     return found
@@ -74,19 +86,20 @@ def _reply(body: bytes, token: str | None) -> wire.Reply | None:
     try:
         fields: Any = json.loads(body)
         number, page = fields["id"], fields["url"]
-        asked = [fields.get(name) for name in ("next_s", "wish", "accepts")]
+        asked = [fields.get(name) for name in ("next_s", "wish", "accepts", "idle_timeout_s")]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    next_s, wish, accepts = asked
+    next_s, wish, accepts, idle_timeout_s = asked
     if not (type(number) is int and 0 <= number <= MAX_ID and isinstance(page, str) and _is_page(page, token)):
         return None
-    pace_s = _number(next_s)
+    pace_s, idle_s = _number(next_s), _number(idle_timeout_s)
     return wire.Reply(
         id=number,
         url=page,
         next_s=pace_s if pace_s is not None and pace_s > 0 else None,
         wish=_texts(wish, lambda text: len(text) <= MAX_WISH),
         accepts=_texts(accepts, lambda text: text in SAMPLED),
+        idle_timeout_s=min(max(idle_s, MIN_IDLE_S), MAX_IDLE_S) if idle_s is not None and idle_s > 0 else None,
     )
 
 

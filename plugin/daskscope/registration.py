@@ -173,12 +173,14 @@ def resolved(settings: Settings, client: Client) -> Settings:
 
 def _shipped(settings: Settings, found: Server) -> Settings:
     """With the one token that goes along to a scheduler, and no other."""
-    return replace(settings, server=found.url, token=found.ingest_token, ingest_token=None)
+    bare = without_tokens(settings)
+    return replace(bare, server=found.url, token=found.ingest_token, account=found.ingest_account)
 
 
 def without_tokens(settings: Settings) -> Settings:
-    """For a scheduler that has nobody to show one to."""
-    return replace(settings, token=None, ingest_token=None)
+    """For a scheduler that has nobody to show one to; nor is it told who logged in where."""
+    nothing: dict[str, Any] = dict.fromkeys((*options.TOKENS, *options.LOGIN))
+    return replace(settings, **nothing)
 
 
 def _named(settings: Settings, client: Client) -> Settings:

@@ -1,4 +1,4 @@
-"""What an answer says: a JSON object, or what went wrong."""
+"""What an answer says: a JSON object, a page of HTML, or what went wrong."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from daskscope import __version__
 from daskscope.api_version import API, API_HEADER, VERSION_HEADER
 from daskscope.errors import (
     BadRequest,
+    Conflict,
     DaskscopeError,
     Deleted,
     NotClosable,
@@ -18,6 +19,7 @@ from daskscope.errors import (
     NotLoggedIn,
     PermissionDenied,
     ServerError,
+    TooLarge,
     VersionMismatch,
 )
 from daskscope.remote import Remote
@@ -31,9 +33,12 @@ ERRORS: Mapping[int, type[DaskscopeError]] = {
     404: NotFound,
     409: NotClosable,
     410: Deleted,
+    413: TooLarge,
     422: BadRequest,
 }
 """HTTP status to error; any other that is not 2xx is a ServerError."""
+_BY_CODE: Mapping[str, type[DaskscopeError]] = {"conflict": Conflict}
+"""Where one status has several."""
 
 _NO_ROUTE = re.compile(r"Nothing answers [A-Z]+ /api/")
 """How a server says that it has no such route."""
@@ -49,6 +54,26 @@ def told(answer: Answer, source: Source, data: str, needs: Mapping[str, type]) -
     if missing := [name for name, kind in needs.items() if not _is_of(found.get(name), kind)]:
         raise _not_ours(answer, source, f"an object without {', '.join(missing)}")
     return found
+
+
+def check_is_ours(answer: Answer, source: Source) -> None:
+    """Before somebody logs in. Raises ServerError for what a daskscope server does not answer: that names its release
+    always, unless it fails."""
+    if VERSION_HEADER.lower() not in answer.headers and answer.status != 429 and answer.status < 500:
+        raise ServerError(
+            f"{source.name} answered HTTP {answer.status} without the header {VERSION_HEADER}, so it is no daskscope "
+            "server, or something stands before it that answers in its place: is the address right, with its path?"
+        )
+
+
+def html(answer: Answer, source: Source, data: str) -> bytes:
+    """The HTML that an answer is. Raises DaskscopeError."""
+    _check_version(answer, source)
+    if not 200 <= answer.status < 300:
+        raise _error(answer, source, data)
+    if not answer.headers.get("content-type", "").startswith("text/html"):
+        raise ServerError(f"{source.name} answered HTTP {answer.status} without HTML: is it a daskscope server?")
+    return answer.body
 
 
 def _is_of(value: Any, kind: type) -> bool:
@@ -95,16 +120,18 @@ def _error(answer: Answer, source: Source, data: str) -> DaskscopeError:
             "If that is the server, set daskscope.server to it."
         )
     try:
-        message = source.clean(_object(answer, source)["error"]["message"])
-    except (DaskscopeError, KeyError, TypeError):
-        message = ""
+        said = _object(answer, source)["error"]
+        message, code = source.clean(said["message"]), said.get("code")
+    except (DaskscopeError, KeyError, TypeError, AttributeError):
+        message, code = "", None
     if answer.status == 404 and _NO_ROUTE.match(message) and (older := _older(answer, source)):
         return older
     if not message:
         message = f"{source.name} answered HTTP {answer.status} {source.clean(answer.reason)}."
     if answer.status == 401 and isinstance(source, Remote):
         message += f" {where_tokens_are(source.server, data)}"
-    return ERRORS.get(answer.status, ServerError)(message)
+    kind = _BY_CODE.get(code) if isinstance(code, str) else None
+    return (kind or ERRORS.get(answer.status, ServerError))(message)
 
 
 def _older(answer: Answer, source: Source) -> VersionMismatch | None:

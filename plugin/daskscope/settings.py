@@ -1,7 +1,7 @@
 """What is in force: the options of `options.py`, read from dask.config under `daskscope:`.
 
 Precedence: argument of the call, environment (`DASK_DASKSCOPE__ANALYTICS__INTERVAL=5s`), YAML files, the default in the
-table. The client reads them where the user is and ships the result to the scheduler, but for what `daskscope login` set.
+table. The client reads them where the user is, and ships the result to the scheduler; what `daskscope login` set stays.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Messages on disk from before their first try until the server has them: the option `spool`.
 
-One folder a server and token, `<spool>/<hash of both>`, shared by the schedulers of a user: what one that was killed
-left behind, the next delivers. No file is waited for to reach the platter: the end of a process loses nothing, a power
-cut maybe the last seconds. Nothing here raises, and all of it runs in the sender's thread.
+One folder a server, token and account that is named, `<spool>/<hash of these>`, shared by the schedulers of a user:
+what one that was killed left behind, the next delivers. No file is waited for to reach the platter: the end of a
+process loses nothing, a power cut maybe the last seconds. Nothing here raises; all of it runs in the sender's thread.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _TROUBLE = (OSError, ValueError, ImportError)
 """What a disk does, a path that is none, and a message that cannot be read."""
 
 
-def place_of(spool: str | Path, server: str, token: str | None) -> Path:
-    """Where messages for an account on a server lie. Its token says which account."""
-    told_apart = f"{server}\0{token or ''}".encode("utf-8", "backslashreplace")
+def place_of(spool: str | Path, server: str, token: str | None, account: str | None = None) -> Path:
+    """Where messages for an account on a server lie. The token says which account, where none is named."""
+    names = [server, token or "", *([account] if account else [])]
+    told_apart = "\0".join(names).encode("utf-8", "backslashreplace")
     return Path(spool) / hashlib.sha256(told_apart).hexdigest()[:16]
 
 

@@ -28,6 +28,8 @@ from daskscope.outcome import Outcome, judge
 DEADLINE_S = 10.0
 CONNECT_S = 3.0
 MAX_REPLY_BYTES = 64 << 10
+ACCOUNT = "daskscope-account"
+"""Header: the account that a message is for, where the token's user is in several."""
 SENT_AT = "daskscope-sent-at"
 """Header: when this try was made, epoch milliseconds by the clock of the scheduler that made the message. What the
 server's says then is the difference of the two, and the way."""
@@ -58,9 +60,12 @@ class Http:
         token: str | None,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
+        *,
+        account: str | None = None,
     ) -> None:
+        """`account` is the one that messages are for; None for the token's own."""
         self._url = server + wire.PATH
-        self._token = token
+        self._token, self._account = token, account
         self._now = now
         self._deadline = Deadline(monotonic)
         self._pool: httpcore.ConnectionPool | None = None
@@ -81,6 +86,8 @@ class Http:
             if not _SENDABLE.fullmatch(self._token):  # the library below would quote it in its log
                 return Outcome("again", "it cannot be sent, is daskscope.token in order?")
             headers.append(("authorization", f"Bearer {self._token}"))
+        if self._account:
+            headers.append((ACCOUNT, self._account))
         try:
             self._deadline.start(DEADLINE_S)
             if self._pool is None:
@@ -89,7 +96,7 @@ class Http:
             extensions = {"timeout": {"pool": DEADLINE_S}}
             with self._pool.stream("POST", self._url, headers=headers, content=body, extensions=extensions) as response:
                 reply = _start_of(response)
-                return judge(response.status, _retry_after(response), reply, encoding, self._token)
+                return judge(response.status, _retry_after(response), reply, encoding, self._token, self._account)
         except (httpcore.LocalProtocolError, ValueError, TypeError) as error:
             # What cannot be sent; the error's own text may quote the token.
             self.close()

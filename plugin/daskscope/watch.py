@@ -67,7 +67,7 @@ def install(scheduler: Scheduler, settings: Settings) -> Watch | None:
 def _transport(settings: Settings) -> Transport:
     spool = spool_of(settings)
     if spool is None:
-        return Http(settings.server or "", settings.token)
+        return Http(settings.server or "", settings.token, account=settings.account)
     return Spool(spool, shared=settings.server is not None)
 
 
@@ -75,7 +75,7 @@ def _shelf(settings: Settings) -> Shelf | None:
     """None without the option, and where messages go to files anyway."""
     if settings.spool is None or settings.server is None or spool_of(settings) is not None:
         return None
-    return WriteAhead(place_of(settings.spool, settings.server, settings.token))
+    return WriteAhead(place_of(settings.spool, settings.server, settings.token, settings.account))
 
 
 class Watch:

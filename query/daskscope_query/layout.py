@@ -246,8 +246,13 @@ def day_in(key: str) -> date | None:
     return date.fromisoformat(found[1]) if found else None
 
 
+def is_account(account: str) -> bool:
+    """Whether any account could have that name."""
+    return _ACCOUNT.fullmatch(account) is not None
+
+
 def checked_account(account: str) -> str:
     """`account` itself. Raises ValueError if it can be no account's name."""
-    if not _ACCOUNT.fullmatch(account):
+    if not is_account(account):
         raise ValueError(f"{account!r} is no account name: 1 to 63 of a-z, 0-9 and '-'.")
     return account

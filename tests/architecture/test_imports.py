@@ -20,14 +20,16 @@ def test_import_contracts_are_kept() -> None:
 
 def test_the_names_of_the_package_are_these() -> None:
     assert set(daskscope.__all__) == {
-        "BadMessage", "BadRequest", "Comparison", "DaskscopeError", "Deleted", "Members", "NotClosable", "NotFound",
-        "NotLoggedIn", "NotOnScheduler", "PermissionDenied", "Preview", "Profile", "Record", "Records",
-        "Registration", "ServerError", "ServerUnreachable", "Session", "SettingsError", "TooLarge", "UnknownVersion",
-        "VersionMismatch", "__version__", "close", "compare", "compare_hardware", "config", "connect", "costs",
-        "create_token", "dask_setup", "get_cluster", "get_computation", "get_profile", "list_clusters", "list_code",
-        "list_computations", "list_deaths", "list_events", "list_exceptions", "list_groups", "list_members",
-        "list_metrics", "list_prefixes", "list_samples", "list_spans", "list_tasks", "list_tokens", "list_workers",
-        "logs", "preview", "prices", "register", "revoke_token", "sql", "whoami",
+        "BadMessage", "BadRequest", "Comparison", "Conflict", "DaskscopeError", "Deleted", "Members", "NotClosable",
+        "NotFound", "NotLoggedIn", "NotOnScheduler", "PerformanceReport", "PermissionDenied", "Preview", "Profile",
+        "Record", "Records", "Registration", "ServerError", "ServerUnreachable", "Session", "SettingsError", "TooLarge",
+        "UnknownVersion", "VersionMismatch", "__version__", "change_performance_report", "close", "compare",
+        "compare_hardware", "config", "connect", "costs", "create_token", "dask_setup", "delete_performance_report",
+        "download_performance_report", "get_cluster", "get_computation", "get_performance_report", "get_profile",
+        "list_clusters", "list_code", "list_computations", "list_deaths", "list_events", "list_exceptions",
+        "list_groups", "list_members", "list_metrics", "list_performance_reports", "list_prefixes", "list_samples",
+        "list_spans", "list_tasks", "list_tokens", "list_workers", "logs", "performance_report", "preview", "prices",
+        "register", "report", "revoke_token", "sql", "upload_performance_report", "whoami",
     }  # fmt: skip
     assert daskscope.__all__ == sorted(daskscope.__all__)
 

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
@@ -13,9 +14,13 @@ ROW = TokenRow(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "row", [ROW, replace(ROW, expires_at=4e9 + 0.25, revoked_at=150.0, scopes=frozenset({"admin"}))]
-)
+FULL = replace(
+    ROW, expires_at=4e9 + 0.25, revoked_at=150.0, scopes=frozenset({"admin", "report"}), user="ann@x.org",
+    kind="session", parent="k0", used_on=date(2026, 11, 21),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("row", [ROW, FULL])
 def test_what_was_added_is_found(tokens: Tokens, row: TokenRow) -> None:
     tokens.add(row)
     assert tokens.find("k1") == row
@@ -56,6 +61,34 @@ def test_revoking_twice_is_quiet_and_the_first_time_stands(tokens: Tokens) -> No
 def test_revoking_an_unknown_one_is_missing(tokens: Tokens) -> None:
     with pytest.raises(Missing):
         tokens.revoke("k1", 150.0)
+
+
+def test_it_expires_sooner_and_never_later(tokens: Tokens) -> None:
+    tokens.add(ROW)
+    tokens.add(replace(ROW, key_id="k2"))
+    tokens.expire("k1", 4e9 + 0.25)
+    assert tokens.find("k1") == replace(ROW, expires_at=4e9 + 0.25)
+    tokens.expire("k1", 5e9)
+    assert tokens.find("k1").expires_at == 4e9 + 0.25
+    tokens.expire("k1", 3e9)
+    assert tokens.find("k1") == replace(ROW, expires_at=3e9)
+    assert tokens.find("k2").expires_at is None
+
+
+def test_the_last_day_of_its_use_is_kept(tokens: Tokens) -> None:
+    tokens.add(ROW)
+    for day, known in ((21, 21), (20, 21), (21, 21), (23, 23)):
+        tokens.used("k1", date(2026, 11, day))
+        assert tokens.find("k1") == replace(ROW, used_on=date(2026, 11, known))
+
+
+def test_of_an_unknown_one_nothing_is_written_down(tokens: Tokens) -> None:
+    with pytest.raises(Missing):
+        tokens.expire("k1", 4e9)
+    with pytest.raises(Missing):
+        tokens.used("k1", date(2026, 11, 21))
+    with pytest.raises(Missing):
+        tokens.find("k1")
 
 
 def test_an_account_lists_its_own_oldest_first(tokens: Tokens) -> None:

@@ -50,6 +50,7 @@ def test_every_command_is_documented() -> None:
         "preview",
         "prices",
         "profile",
+        "report",
         "samples",
         "serve",
         "show",

@@ -31,7 +31,7 @@ async def crowd(flooding: str, other: str, n_flood: int, n_other: int) -> tuple[
             assert done.wait(60)
         return ingest.handler(event, context)
 
-    gateway = Gateway(slow, _no_api, None)
+    gateway = Gateway(slow, _no_api, _no_uploads, None)
     try:
         flood = [asyncio.create_task(_ask(gateway, flooding, ("a" * 32, n))) for n in range(n_flood)]
         others = [await _ask(gateway, other, ("b" * 32, n)) for n in range(n_other)]

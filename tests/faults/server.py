@@ -106,7 +106,7 @@ def serving(clock: FakeClock) -> Generator[Server]:
         stack.enter_context(mock.patch.object(house, "read", return_value=env))
         _forget()
         stack.callback(_forget)
-        gateway = Gateway(ingest.handler, _no_api, None)
+        gateway = Gateway(ingest.handler, _no_api, _no_uploads, None)
         stack.callback(gateway.close)
         port = stack.enter_context(_listening(gateway))
         token, _ = mint(world.tokens, clock, ACCOUNT, SCOPES, "faults")

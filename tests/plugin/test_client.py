@@ -116,6 +116,13 @@ def test_a_status_becomes_its_error_with_the_servers_words(
     assert type(caught.value) is kind
 
 
+def test_a_conflict_is_one_of_a_cluster_only_where_the_server_says_so(serve: Any) -> None:
+    serve(lambda *_: error(409, "conflict", "ann is the last admin."))
+    with pytest.raises(errors.Conflict, match=r"^ann is the last admin\.$") as caught:
+        client.list_clusters()
+    assert type(caught.value) is errors.Conflict
+
+
 def test_not_logged_in_says_where_a_token_was_looked_for_and_never_shows_it(serve: Any, data: Path) -> None:
     server = serve(lambda *_: error(401, "not-logged-in", "No such token."))
     with pytest.raises(errors.NotLoggedIn) as caught:
@@ -151,7 +158,7 @@ def test_so_is_where_it_redirects_to(serve: Any) -> None:
 
 @pytest.mark.parametrize("message", ["", "\n", 7, ["secret-1"]])
 def test_a_server_that_says_nothing_is_told_by_its_status(serve: Any, message: Any) -> None:
-    serve(lambda *_: error(409, "conflict", message))
+    serve(lambda *_: error(409, "not-closable", message))
     with pytest.raises(errors.NotClosable, match=r"answered HTTP 409 Conflict\.$"):
         client.list_clusters()
 

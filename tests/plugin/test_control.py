@@ -119,19 +119,22 @@ async def test_the_warning_leaves_a_minute_or_half_the_timeout(
     assert len(said(scheduler)) == 1
 
 
-async def test_who_is_idle_for_long_already_is_warned_before_dask_is_told(cluster: Cluster) -> None:
+async def test_who_is_idle_for_long_already_is_warned_before_dask_closes_it(cluster: Cluster) -> None:
+    """Dask is told so much more for this stretch of idleness: whoever takes that away then has taken it away."""
     scheduler, since_s = cluster.scheduler, await idle(cluster)
     now = Clock(scheduler)
     now.at = since_s + 7200
     closer = Closer(scheduler, settings(idle_timeout_s=600.0), now)
     closer.start()
-    assert scheduler.idle_timeout is None
+    assert scheduler.idle_timeout == pytest.approx(7260)
     assert len(said(scheduler)) == 1
     closer.look(now.at + 59)
-    assert scheduler.idle_timeout is None
-    closer.look(now.at + 60)
-    assert scheduler.idle_timeout == 600
+    assert scheduler.idle_timeout == pytest.approx(7260)
     assert len(said(scheduler)) == 1
+    scheduler.idle_timeout = None
+    await cluster.client.submit(inc, 1)
+    closer.look(now.at + 70)
+    assert scheduler.idle_timeout is None
     closer.close()
 
 
@@ -154,6 +157,7 @@ async def test_work_that_comes_after_that_warning_starts_the_time_anew(cluster: 
     closer = Closer(scheduler, settings(idle_timeout_s=600.0), now)
     scheduler.periodic_callbacks["idle-timeout"].stop()  # else it may look first, and take note by its own clock
     closer.start()
+    assert scheduler.idle_timeout == pytest.approx(7260)
     await cluster.client.submit(inc, 1)
     closer.look(now.at + 1)
     assert scheduler.idle_timeout == 600
@@ -178,6 +182,97 @@ async def test_without_the_setting_dask_s_own_timeout_is_not_spoken_of() -> None
         closer.look(await idle(cluster) + 599)
         assert said(cluster.scheduler) == []
         closer.close()
+
+
+def policy(timeout_s: float | None) -> wire.Reply:
+    return wire.Reply(id=7, url="acme/analytics/clusters/7", idle_timeout_s=timeout_s)
+
+
+async def heeds(closer: Closer, now: Clock, timeout_s: float | None, at_s: float) -> None:
+    """A reply with the account's policy, and the look after it."""
+    now.at = at_s
+    await asyncio.to_thread(closer.heed, policy(timeout_s))  # as the sender's thread does
+    closer.look(at_s)
+
+
+async def test_the_account_s_policy_closes_an_idle_cluster_whose_user_is_told_whose_it_is() -> None:
+    async with running() as cluster:
+        closer = Closer(cluster.scheduler, settings(), time.time)
+        closer.start()
+        with told_to_the_user() as texts:
+            assert await cluster.client.submit(inc, 1) == 2
+            await asyncio.to_thread(closer.heed, policy(1.0))  # the least that a real reply says is a minute
+            await cluster.scheduler.finished()
+        assert closer.reason == IDLE
+        closer.close()
+    (text,) = texts
+    assert "(idle timeout, by the account's policy: 1.00 s; clients connected: 1)" in text
+    assert "or start it with a daskscope.analytics.idle.timeout of its own" in text
+
+
+async def test_a_policy_is_followed_when_it_changes_and_when_it_is_withdrawn(cluster: Cluster) -> None:
+    scheduler, since_s = cluster.scheduler, await idle(cluster)
+    now = Clock(scheduler)
+    closer = Closer(scheduler, settings(), now)
+    closer.start()
+    for wanted, in_force in ((600.0, 600.0), (900.0, 900.0), (None, None), (300.0, 300.0)):
+        await heeds(closer, now, wanted, since_s + 1)
+        assert scheduler.idle_timeout == in_force
+    assert said(scheduler) == []
+    await heeds(closer, now, 300.0, since_s + 290)
+    assert len(said(scheduler)) == 1
+    await heeds(closer, now, None, since_s + 291)
+    closer.look(since_s + 7200)
+    assert (scheduler.idle_timeout, len(said(scheduler))) == (None, 1)
+    closer.close()
+
+
+async def test_a_policy_that_comes_late_warns_first_and_a_longer_one_takes_that_back(cluster: Cluster) -> None:
+    scheduler, since_s = cluster.scheduler, await idle(cluster)
+    now = Clock(scheduler)
+    closer = Closer(scheduler, settings(), now)
+    await heeds(closer, now, 600.0, since_s + 3600)
+    assert scheduler.idle_timeout == pytest.approx(3660)
+    assert "closes itself in 60.00 s" in said(scheduler)[0]
+    await heeds(closer, now, 7200.0, since_s + 3620)
+    assert (scheduler.idle_timeout, len(said(scheduler))) == (7200, 1)
+    closer.look(since_s + 7150)
+    assert len(said(scheduler)) == 2, "of the new one it is warned anew"
+    closer.close()
+
+
+@pytest.mark.parametrize(
+    ("own", "changes", "in_force"),
+    [("1 h", {}, 3600.0), (None, {"idle_timeout_s": 1200.0}, 1200.0), (None, {"remote_close": False}, None)],
+)
+async def test_whoever_said_something_of_their_own_is_not_under_the_policy(
+    own: str | None, changes: dict[str, Any], in_force: float | None
+) -> None:
+    async with running(idle_timeout=own) as cluster:
+        since_s = await idle(cluster)
+        now = Clock(cluster.scheduler)
+        closer = Closer(cluster.scheduler, settings(**changes), now)
+        closer.start()
+        for wanted in (600.0, None, 700.0):
+            await heeds(closer, now, wanted, since_s + 1)
+            assert cluster.scheduler.idle_timeout == in_force
+        assert said(cluster.scheduler) == []
+        closer.close()
+
+
+@pytest.mark.parametrize("wish", [None, 7200.0])
+async def test_what_the_user_made_of_a_policy_stays(cluster: Cluster, wish: float | None) -> None:
+    scheduler, since_s = cluster.scheduler, await idle(cluster)
+    now = Clock(scheduler)
+    closer = Closer(scheduler, settings(), now)
+    await heeds(closer, now, 600.0, since_s + 1)
+    scheduler.idle_timeout = wish
+    for wanted in (600.0, 700.0, None):
+        await heeds(closer, now, wanted, since_s + 2)
+        assert scheduler.idle_timeout == wish
+    closer.look(since_s + 7190)
+    assert ["policy" in text for text in said(scheduler)] == ([] if wish is None else [False])
+    closer.close()
 
 
 async def test_it_closes_when_the_server_asks_and_the_user_is_told() -> None:

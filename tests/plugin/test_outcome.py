@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 
 from daskscope import outcome, wire
 from daskscope.compression import SAMPLED
-from daskscope.outcome import MAX_ID, MAX_PAGE, MAX_WAIT_S, MAX_WISH, MAX_WISHES, Outcome, judge
+from daskscope.outcome import (
+    MAX_ID,
+    MAX_IDLE_S,
+    MAX_PAGE,
+    MAX_WAIT_S,
+    MAX_WISH,
+    MAX_WISHES,
+    MIN_IDLE_S,
+    Outcome,
+    judge,
+)
 
 REPLY = {"id": 7, "url": "/acme/clusters/7", "next_s": 30, "wish": ["identity"]}
 ANYTHING = st.recursive(
@@ -18,7 +28,7 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
-REPLIES = st.fixed_dictionaries(dict.fromkeys(("id", "url", "next_s", "wish", "accepts"), ANYTHING))
+REPLIES = st.fixed_dictionaries(dict.fromkeys(("id", "url", "next_s", "wish", "accepts", "idle_timeout_s"), ANYTHING))
 
 
 def reply(**changes: object) -> wire.Reply:
@@ -30,6 +40,16 @@ def reply(**changes: object) -> wire.Reply:
 @pytest.mark.parametrize("pace", [0, -1, "30", None, [], True, float("nan"), float("-inf"), 10**400])
 def test_a_pace_that_is_none_leaves_it_to_the_plugin(pace: object) -> None:
     assert reply(next_s=pace).next_s is None
+
+
+@pytest.mark.parametrize(
+    ("said", "idle_s"),
+    [(600, 600.0), (0.001, MIN_IDLE_S), (float("inf"), MAX_IDLE_S), (10**30, MAX_IDLE_S),
+     *[(each, None) for each in (0, -1, None, "600", [], True, float("nan"), 10**400)]],
+)  # fmt: skip
+def test_an_idle_timeout_is_clamped_and_what_is_none_is_never(said: object, idle_s: float | None) -> None:
+    assert reply(idle_timeout_s=said).idle_timeout_s == idle_s
+    assert reply().idle_timeout_s is None
 
 
 def test_wishes_that_are_no_texts_or_too_long_or_too_many_are_left_out() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 from daskscope_lambdas.ports import MAX_QUEUED_BYTES
+
+_LINK = re.compile(r"[0-9A-Za-z]{22}")
 
 
 def check_body(body: str) -> None:
@@ -28,3 +31,9 @@ def check_forward(expected: date | None, day: date) -> None:
     """How the boundary may move (see ports.Seals)."""
     if expected is not None and day <= expected:
         raise ValueError(f"The boundary moves forward only: {day} is not after {expected}.")
+
+
+def check_link(link: str) -> None:
+    """What a report lies under (see ports.ReportDraft)."""
+    if not _LINK.fullmatch(link):
+        raise ValueError(f"{link!r} is no link of a report: those are 22 characters of 0-9 A-Z a-z.")

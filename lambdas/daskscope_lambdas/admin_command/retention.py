@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from daskscope.errors import SettingsError
+from daskscope_lambdas.admin_command.acts import audit, operator
 from daskscope_lambdas.admin_command.registry import on_registry
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def retention(
     for as long. With `clusters`, ended clusters leave the lists too. Code goes after the last row that names it.
     """
     from daskscope.records import Records
-    from daskscope_lambdas.service.retention import KEPT
+    from daskscope_lambdas.service.retention import KEPT, checked
 
     if odd := [table for table in tables if table not in KEPT]:
         raise SettingsError("--table", odd[0], ", ".join(KEPT))
@@ -42,6 +43,11 @@ def retention(
         kept = {name: n for name, n in kept.items() if name not in tables}
         if days is not None:
             kept |= dict.fromkeys(tables, days)
+        try:
+            kept = checked(kept)
+        except ValueError as error:
+            raise SettingsError("--days", days, str(error).rstrip(".")) from error
+        audit(world).record(operator(account), "policy.set", "retention", kept)
         world.policies.set_wish(account, "retention", kept)
     records = Records({"table": name, "days": kept.get(name)} for name in KEPT)
     click.echo(json.dumps(records, indent=2) if as_json else records.text())

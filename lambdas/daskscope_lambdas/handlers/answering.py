@@ -11,7 +11,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
-from daskscope_lambdas.handlers import house, parameters, reading
+from daskscope_lambdas.handlers import house, parameters, reading, visitors
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service import records
 from daskscope_lambdas.service.found import Found
@@ -30,7 +30,7 @@ def authorization(event: Event) -> str | None:
 
 def check_account(event: Event, account: str) -> None:
     """Raises NotLoggedIn, PermissionDenied, NotFound."""
-    reading.check_account(authorization(event), account, reading.cookies(event))
+    visitors.check_account(event, account)
 
 
 def row(event: Event, account: str, cluster: str) -> ClusterRow:
@@ -57,6 +57,15 @@ def answer(body: Mapping[str, Any], status: int = 200) -> Response[str]:
     return Response(
         status, "application/json", json.dumps(body, default=_plain, allow_nan=False), {"Cache-Control": "no-store"}
     )
+
+
+def part(event: Event, rows: Sequence[dict[str, Any]]) -> Response[str]:
+    """A page of a list that is all at hand."""
+    given = event.query_string_parameters
+    limit, offset = parameters.limit(given), parameters.offset(given)
+    following = offset + limit
+    cursor = str(following) if following < len(rows) else None
+    return answer({"items": rows[offset:following], "cursor": cursor})
 
 
 def fitting(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

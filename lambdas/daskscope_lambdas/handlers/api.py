@@ -26,7 +26,7 @@ def on_error(error: Exception) -> Response[str]:
     if event.path.startswith("/api/"):
         headers = {"Cache-Control": "no-store", **found.headers}
         return Response(found.status, "application/json", found.body(), headers)
-    return api_pages.problem_page(event.path, found)
+    return api_pages.problem_page(event, found)
 
 
 @app.not_found

@@ -1,5 +1,4 @@
-"""What changes something at a cluster. A bearer token alone opens these: a page of another site can send a browser's
-cookies, and reach what listens on loopback, but it has no token."""
+"""What changes something at a cluster. A bearer token alone opens these (see bearers)."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from daskscope.errors import BadMessage
-from daskscope_lambdas.handlers import house, posted, reading
+from daskscope_lambdas.handlers import auditing, bearers, house, posted, reading
 from daskscope_lambdas.service import closing
 from daskscope_lambdas.service.tokens import require
 
@@ -28,10 +27,11 @@ class _Asked(msgspec.Struct):
 @router.post("/api/v1/<account>/clusters/<cluster>/close")
 def close(account: str, cluster: str) -> Response[str]:
     event = router.current_event
-    principal = house.gate().principal(event.headers.get("authorization"), account)
+    principal = bearers.bearer(event, account)
     require(principal, "control")
     reason = _reason(event.raw_event)
     row = reading.catalog().find(account, cluster)
+    auditing.record(event, principal, "cluster.close", str(row.id), cluster=row.uuid, reason=reason)
     told = closing.ask(house.adapters().clusters, house.adapters().clock, row, principal.who, reason)
     return Response(202, "application/json", json.dumps(told), {"Cache-Control": "no-store"})
 

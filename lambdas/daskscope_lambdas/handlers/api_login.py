@@ -1,7 +1,71 @@
-"""The JSON routes of `daskscope login`: a terminal asks, a browser approves."""
+"""The JSON routes of `daskscope login` and `logout`: a terminal asks, a browser approves, and the terminal fetches."""
 
 from __future__ import annotations
 
+import msgspec
+from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
+from daskscope.errors import BadMessage
+from daskscope_lambdas.handlers import answering, auditing, house, posted
+from daskscope_lambdas.service import approvals, records
+from daskscope_lambdas.service.approvals import Approvals
+from daskscope_lambdas.service.gate import CACHE_S
+from daskscope_lambdas.service.words import count
+
 router = APIGatewayHttpRouter()
+
+
+class _Asking(msgspec.Struct, forbid_unknown_fields=True):
+    client: str
+
+
+class _Fetching(msgspec.Struct, forbid_unknown_fields=True):
+    device_code: str
+
+
+@router.post("/api/v1/login")
+def ask() -> Response[str]:
+    client = posted.json_object(router.current_event.raw_event, _Asking, {"client": "daskscope on ann-laptop"}).client
+    if not (0 < len(client) <= approvals.MAX_CLIENT and client.isprintable()):
+        raise BadMessage(f"client is of 1 to {approvals.MAX_CLIENT} printable characters.", "$.client")
+    asked = _approvals().ask(client)
+    told = {"device_code": asked.device_code, "user_code": asked.user_code, "url": asked.url}
+    return answering.answer({**told, "interval_s": approvals.INTERVAL_S, "expires_in_s": approvals.GOOD_S})
+
+
+@router.post("/api/v1/login/token")
+def fetch() -> Response[str]:
+    example = {"device_code": "4fJ..."}
+    given = posted.json_object(router.current_event.raw_event, _Fetching, example)
+    world = house.adapters()
+    fetched = _approvals().fetch(world.tokens, given.device_code)
+    if fetched is None:
+        return answering.answer({"status": "pending"}, 202)
+    memberships = world.users.of(fetched.user)
+    return answering.answer(
+        {
+            "token": fetched.token,
+            "ingest_token": fetched.ingest_token,
+            "user": fetched.user,
+            "account": fetched.row.account,
+            "accounts": [{"account": each.account, "role": each.role} for each in memberships],
+            "expires": records.iso(fetched.row.expires_at),
+        }
+    )
+
+
+@router.post("/api/v1/logout")
+def logout() -> Response[str]:
+    """A token may always give itself back, whatever its scopes; what was made of it goes along."""
+    event, world = router.current_event, house.adapters()
+    principal = house.gate().principal(answering.authorization(event))
+    auditing.record(event, principal, "token.revoke", principal.key_id, reason="logout")
+    rows = approvals.log_out(world.tokens, world.clock, principal.key_id)
+    sentence = f"Revoked {count(len(rows), 'token')}. Where one was just used it may pass for {CACHE_S:.0f} s more."
+    return answering.answer({"revoked": [row.key_id for row in rows], "sentence": sentence})
+
+
+def _approvals() -> Approvals:
+    world = house.adapters()
+    return Approvals(world.tickets, world.clock)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from urllib.parse import urlencode
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
-from aws_lambda_powertools.shared.cookies import Cookie, SameSite
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from daskscope.errors import NotFound
 from daskscope_lambdas import web
-from daskscope_lambdas.handlers import house, parameters, reading, wanted
+from daskscope_lambdas.handlers import house, pages, pages_login, parameters, reading, visitors, wanted
 from daskscope_lambdas.handlers.errors import Problem
+from daskscope_lambdas.handlers.visitors import Visitor
+from daskscope_lambdas.service import closing
 from daskscope_lambdas.service.catalog import uuid_of
 from daskscope_lambdas.service.completeness import completeness
 from daskscope_lambdas.service.words import duration
@@ -19,14 +22,6 @@ from daskscope_lambdas.web import views
 
 router = APIGatewayHttpRouter()
 
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'self'; object-src 'none'; script-src 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
-_HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
 _PER_PAGE = 50
 
 
@@ -44,31 +39,23 @@ def static(name: str) -> Response[str]:
         raise NotFound(f"No file {name}.") from error
 
 
-@router.get("/login")
-def login() -> Response[str]:
-    """A token in the link becomes a cookie, which scripts cannot read and other sites cannot use to change anything."""
-    token = _parameters().get("token", "")
-    account = reading.reader(f"Bearer {token}").account
-    secure = house.env().world != "local"
-    cookie = Cookie(reading.COOKIE, token, path="/", secure=secure, http_only=True, same_site=SameSite.LAX_MODE)
-    return _redirect(f"{account}/analytics", [cookie])
-
-
 @router.get("/")
 def start() -> Response[str]:
-    return _redirect(f"{_account()}/analytics")
+    return pages.redirect(router.current_event, f"{_visitor().account}/analytics")
 
 
 @router.get("/<account>/analytics")
 def clusters(account: str) -> Response[str]:
-    _check(account)
+    visitor = _visitor(account)
     given = _parameters()
     page, now = wanted.page(account, given, _PER_PAGE), house.adapters().clock.now()
     shown = {name: given.get(name, "") for name in ("since", "user", "status", "q", "sort")}
     query = {name: value for name, value in given.items() if value and name != "cursor"}
     cursor = given.get("cursor")
-    return _page(
+    return pages.page(
+        router.current_event,
         "clusters.html",
+        visitor,
         account=account,
         rows=[views.listed(each.row, now, each.cost) for each in page.items],
         filter=shown,
@@ -84,50 +71,51 @@ def clusters(account: str) -> Response[str]:
 
 @router.get("/<account>/analytics/clusters/<cluster>")
 def cluster(account: str, cluster: str) -> Response[str]:
-    _check(account)
+    visitor = _visitor(account)
     row = reading.catalog().find(account, cluster)
     offset, now = parameters.offset(_parameters()), house.adapters().clock.now()
     found = reading.depth().everything(row, (views.COMPUTATIONS + 1, offset), views.LISTED + 1)
     complete = completeness(reading.asker(), row, now)
     cost = reading.costs().of(row)
-    return _page("cluster.html", account=account, **views.cluster(row, now, found, cost, offset, complete))
+    shown = views.cluster(row, now, found, cost, offset, complete)
+    may_close = visitors.may(visitor, "control") and closing.may_be_asked(row, now)
+    return pages.page(router.current_event, "cluster.html", visitor, account=account, may_close=may_close, **shown)
 
 
 @router.get("/c/<scheduler>")
 def by_scheduler(scheduler: str) -> Response[str]:
     """Where a plugin points to before the server has told it the cluster's number."""
-    account = _account()
+    visitor, event = _visitor(), router.current_event
     uuid_of(scheduler)
-    try:
-        row = reading.catalog().find(account, scheduler)
-    except NotFound:
-        lines = ("This cluster has not reported yet.", "The page looks again every 3 seconds.")
-        return _page("message.html", 404, title="Not heard of yet", lines=lines, refresh_s=3)
-    return _redirect(f"../{account}/analytics/clusters/{row.id}")
+    for account in visitors.accounts(visitor):
+        with suppress(NotFound):
+            row = reading.catalog().find(account, scheduler)
+            return pages.redirect(event, f"{account}/analytics/clusters/{row.id}")
+    lines = ("This cluster has not reported yet.", "The page looks again every 3 seconds.")
+    return pages.page(event, "message.html", visitor, 404, title="Not heard of yet", lines=lines, refresh_s=3)
 
 
-def problem_page(path: str, found: Problem) -> Response[str]:
+def problem_page(event: APIGatewayProxyEventV2, found: Problem) -> Response[str]:
     """What a browser gets instead of the JSON of an error."""
-    titles = {401: "Please log in", 404: "Not found", 500: "The server failed"}
-    lines = [found.message]
     if found.status == 401:
-        lines = [
-            "These pages need a login: open /login?token=… with a token that may read.",
-            "`daskscope serve` prints this link when it starts; in AWS, `daskscope admin token new` makes a token.",
-            found.message,
-        ]
+        return pages.sign_in(event, 401, found.message, after=_target(event))
+    titles = {403: "Not allowed", 404: "Not found", 500: "The server failed"}
     title = titles.get(found.status, "This did not work")
-    html = web.render("message.html", path, title=title, lines=lines, refresh_s=None)
-    return Response(found.status, "text/html; charset=utf-8", html, _headers())
+    visitor = visitors.known(event) if found.status < 500 else None  # what fails may be what knows them
+    return pages.page(event, "message.html", visitor, found.status, title=title, lines=[found.message], refresh_s=None)
 
 
-def _account() -> str:
-    return reading.page_account(reading.cookies(router.current_event))
+def _target(event: APIGatewayProxyEventV2) -> str:
+    """The page that was asked for, to come back to it; none for what a form posted."""
+    if event.http_method != "GET":
+        return ""
+    query = event.raw_query_string
+    return pages_login.checked_after(event.path.lstrip("/") + (f"?{query}" if query else ""))
 
 
-def _check(account: str) -> None:
-    if account != _account():
-        raise NotFound(f"No account {account} here.")
+def _visitor(account: str | None = None) -> Visitor:
+    """As visitors.visitor."""
+    return visitors.visitor(router.current_event, account)
 
 
 def _span(since: str) -> str:
@@ -137,17 +125,3 @@ def _span(since: str) -> str:
 
 def _parameters() -> dict[str, str]:
     return router.current_event.query_string_parameters
-
-
-def _page(template: str, status: int = 200, /, **context: object) -> Response[str]:
-    html = web.render(template, router.current_event.path, **context)
-    return Response(status, "text/html; charset=utf-8", html, _headers())
-
-
-def _headers() -> dict[str, str | list[str]]:
-    """In AWS with the word that there is no way here but https; on one machine that is the proxy's to say."""
-    return {**_HEADERS, **(_HTTPS_ONLY if house.env().world == "aws" else {})}
-
-
-def _redirect(target: str, cookies: list[Cookie] | None = None) -> Response[str]:
-    return Response(303, "text/plain; charset=utf-8", "", {**_headers(), "Location": target}, cookies)

@@ -1,8 +1,4 @@
-"""The JSON routes of tokens: whose one is, and those of an account. A bearer token alone opens these (see api_control).
-
-Nobody gives more than they have: what a token may, it may let another one do, and as long as it is good itself. So a
-token that only looks after tokens leads to no data, whoever comes by it, and one that ends leaves none behind.
-"""
+"""The JSON routes of tokens: whose one is, and those of an account. A bearer token alone opens these (see bearers)."""
 
 from __future__ import annotations
 
@@ -14,13 +10,14 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 import daskscope
+from daskscope import wire
 from daskscope.api_version import API
-from daskscope.errors import BadMessage, NotFound, PermissionDenied
-from daskscope_lambdas.handlers import answering, house, parameters, posted
-from daskscope_lambdas.ports import Missing, Scope
-from daskscope_lambdas.service import records
+from daskscope.errors import BadMessage, NotFound
+from daskscope_lambdas.handlers import answering, auditing, bearers, house, posted
+from daskscope_lambdas.ports import Missing, Scope, TokenRow
+from daskscope_lambdas.service import giving, records
 from daskscope_lambdas.service.gate import CACHE_S
-from daskscope_lambdas.service.tokens import Principal, mint, require
+from daskscope_lambdas.service.tokens import Principal, is_key_id, mint
 
 router = APIGatewayHttpRouter()
 
@@ -31,65 +28,120 @@ LONGEST_S = 100 * 365 * 86_400.0
 
 
 class _Wanted(msgspec.Struct, forbid_unknown_fields=True):
-    """`expires_in_s`: None until it is revoked."""
+    """`expires_in_s`: None until it is revoked. `user`: None for one of the site; left out, for that of an admin, and
+    for one's own of anybody else."""
 
     name: str
     scopes: list[Scope]
     expires_in_s: float | None = None
+    user: str | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class _Rotated(msgspec.Struct, forbid_unknown_fields=True):
+    overlap_s: float = giving.OVERLAP_S
 
 
 @router.get("/api/v1/whoami")
 def whoami() -> Response[str]:
-    principal = house.gate().principal(answering.authorization(router.current_event))
+    event = router.current_event
+    principal = bearers.bearer(event, event.headers.get(wire.ACCOUNT.lower()))
     told = {"account": principal.account, "name": principal.name, "scopes": sorted(principal.scopes)}
-    return answering.answer({**told, "version": daskscope.__version__, "api": API})
+    person = {"user": principal.user, "role": principal.role, "accounts": _accounts(principal)}
+    return answering.answer({**told, **person, "version": daskscope.__version__, "api": API})
 
 
 @router.get("/api/v1/<account>/tokens")
 def tokens(account: str) -> Response[str]:
-    _keeper(account)
-    given = router.current_event.query_string_parameters
-    limit, offset = parameters.limit(given), parameters.offset(given)
+    keeper = _keeper(account)
     rows = house.adapters().tokens.list(account)  # new ones come last: pages do not move
-    following = offset + limit
-    cursor = str(following) if following < len(rows) else None
-    return answering.answer({"items": [records.token(row) for row in rows[offset:following]], "cursor": cursor})
+    return answering.part(router.current_event, [records.token(row) for row in rows if giving.sees(keeper, row)])
 
 
 @router.post("/api/v1/<account>/tokens")
 def new(account: str) -> Response[str]:
-    keeper, wanted = _keeper(account), _wanted(router.current_event.raw_event)
-    if lacking := sorted(set(wanted.scopes) - keeper.scopes):
-        raise PermissionDenied(
-            f"The token {keeper.name!r} may not {', '.join(lacking)} itself, so it cannot let another one: leave that "
-            "out, or ask with a token that may."
-        )
+    event, keeper = router.current_event, _keeper(account)
+    wanted = _wanted(event.raw_event)
+    user = _owner(keeper, wanted)
+    giving.check_given(keeper, wanted.scopes, user)
     world = house.adapters()
-    expires_at = _end(wanted, keeper, world.clock.now())
-    text, row = mint(world.tokens, world.clock, account, wanted.scopes, wanted.name, expires_at)
+    asked_for = None if wanted.expires_in_s is None else world.clock.now() + wanted.expires_in_s
+    ends = giving.end_of(keeper, wanted.scopes, asked_for)
+
+    def note(row: TokenRow) -> None:
+        auditing.record(event, keeper, "token.create", row.key_id, **_noted(row))
+
+    text, row = mint(world.tokens, world.clock, account, wanted.scopes, wanted.name, ends, user=user, note=note)
     return answering.answer({"token": text, **records.token(row)}, 201)
+
+
+@router.post("/api/v1/<account>/tokens/<key_id>/rotate")
+def rotate(account: str, key_id: str) -> Response[str]:
+    event, keeper, world = router.current_event, _keeper(account), house.adapters()
+    overlap_s = posted.json_object(event.raw_event, _Rotated, {"overlap_s": giving.OVERLAP_S}).overlap_s
+    if not 0 <= overlap_s <= giving.MAX_OVERLAP_S:  # neither is a number that is none
+        raise BadMessage(f"overlap_s is {overlap_s!r}; allowed: 0 to {giving.MAX_OVERLAP_S:.0f}.", "$.overlap_s")
+    old = _found(keeper, account, key_id)
+
+    def note(row: TokenRow) -> None:
+        auditing.record(event, keeper, "token.rotate", key_id, key_id=row.key_id, overlap_s=overlap_s, **_noted(row))
+
+    text, row = giving.rotated(world.tokens, world.clock, keeper, old, overlap_s, note)
+    old = world.tokens.find(key_id)
+    sentence = f"{old.name!r} with key id {key_id} is good until {records.iso(old.expires_at)}."
+    if n := sum(each.parent == key_id and each.revoked_at is None for each in world.tokens.list(account)):
+        sentence += f" So are {n} that came of it: sign in, or log in, anew for those."
+    told = {"token": text, **records.token(row), "replaces": records.token(old), "sentence": sentence}
+    return answering.answer(told, 201)
 
 
 @router.delete("/api/v1/<account>/tokens/<key_id>")
 def revoke(account: str, key_id: str) -> Response[str]:
-    _keeper(account)
-    world = house.adapters()
-    try:
-        if world.tokens.find(key_id).account != account:
-            raise Missing
-        world.tokens.revoke(key_id, world.clock.now())
-        row = world.tokens.find(key_id)
-    except Missing as error:
-        raise NotFound(f"Account {account} has no token with key id {key_id}.") from error
+    event, world = router.current_event, house.adapters()
+    principal = bearers.bearer(event, account)
+    if key_id != principal.key_id:  # That much may every token.
+        giving.check_keeps(principal)
+    row = _found(principal, account, key_id)
+    if row.revoked_at is None:
+        auditing.record(event, principal, "token.revoke", key_id, **_noted(row))
+    world.tokens.revoke(key_id, world.clock.now())
     sentence = f"Revoked {row.name!r}. Where it was just used it may pass for {CACHE_S:.0f} s more."
-    return answering.answer({**records.token(row), "sentence": sentence})
+    return answering.answer({**records.token(world.tokens.find(key_id)), "sentence": sentence})
 
 
 def _keeper(account: str) -> Principal:
-    """Who looks after the account's tokens. Raises NotLoggedIn, PermissionDenied, NotFound."""
-    principal = house.gate().principal(answering.authorization(router.current_event), account)
-    require(principal, "admin")
+    """Who looks after tokens: the account's, or their own. Raises NotLoggedIn, PermissionDenied, NotFound."""
+    principal = bearers.bearer(router.current_event, account)
+    giving.check_keeps(principal)
     return principal
+
+
+def _found(principal: Principal, account: str, key_id: str) -> TokenRow:
+    """Raises NotFound, also for what is none of their business."""
+    try:
+        row = house.adapters().tokens.find(key_id) if is_key_id(key_id) else None
+    except Missing:
+        row = None
+    if row is None or row.account != account or not giving.sees(principal, row):
+        raise NotFound(f"Account {account} has no token with key id {key_id}.")
+    return row
+
+
+def _noted(row: TokenRow) -> dict[str, Any]:
+    """What is written down of a token that is made, or taken back."""
+    told = {"name": row.name, "scopes": sorted(row.scopes), "user": row.user, "kind": row.kind}
+    return {**told, "expires": records.iso(row.expires_at)}
+
+
+def _accounts(principal: Principal) -> list[dict[str, Any]]:
+    if principal.user is None:
+        return [{"account": principal.account, "role": None}]
+    return [{"account": each.account, "role": each.role} for each in house.adapters().users.of(principal.user)]
+
+
+def _owner(keeper: Principal, wanted: _Wanted) -> str | None:
+    if isinstance(wanted.user, msgspec.UnsetType):
+        return None if "admin" in keeper.scopes else keeper.user
+    return wanted.user
 
 
 def _wanted(event: dict[str, Any]) -> _Wanted:
@@ -98,7 +150,7 @@ def _wanted(event: dict[str, Any]) -> _Wanted:
     if not (0 < len(wanted.name) <= MAX_NAME and wanted.name.isprintable()):
         raise BadMessage(f"name is of 1 to {MAX_NAME} printable characters.", "$.name")
     if not wanted.scopes:
-        raise BadMessage("scopes is empty; allowed: one or more of ingest, read, control, admin.", "$.scopes")
+        raise BadMessage("scopes is empty; allowed: one or more of ingest, read, control, report, admin.", "$.scopes")
     seconds = wanted.expires_in_s
     if seconds is not None and not (math.isfinite(seconds) and 1 <= seconds <= LONGEST_S):
         raise BadMessage(
@@ -106,9 +158,3 @@ def _wanted(event: dict[str, Any]) -> _Wanted:
             "$.expires_in_s",
         )
     return wanted
-
-
-def _end(wanted: _Wanted, keeper: Principal, now: float) -> float | None:
-    """When the new token expires (epoch seconds): as asked for, but no later than the one that asks."""
-    asked_for = None if wanted.expires_in_s is None else now + wanted.expires_in_s
-    return min((at for at in (asked_for, keeper.expires_at) if at is not None), default=None)

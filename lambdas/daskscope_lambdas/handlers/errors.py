@@ -7,8 +7,18 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from daskscope.errors import BadMessage, Conflict, Deleted, NotClosable, NotFound, NotLoggedIn, PermissionDenied, TooLarge
+from daskscope.errors import (
+    BadMessage,
+    Conflict,
+    Deleted,
+    NotClosable,
+    NotFound,
+    NotLoggedIn,
+    PermissionDenied,
+    TooLarge,
+)
 from daskscope_lambdas.ports import ReadOnly, StoreError
+from daskscope_lambdas.service.report_checks import BadReportError
 
 logger = logging.getLogger("daskscope.handlers")
 
@@ -49,9 +59,11 @@ _TABLE: tuple[tuple[type[Exception], int, str], ...] = (
     (Conflict, 409, "conflict"),
     (TooLarge, 413, "too-large"),
     (UnsupportedMediaError, 415, "unsupported-media-type"),
+    (BadReportError, 422, "bad-report"),
     (BadMessage, 422, "bad-message"),
 )
-"""First match wins: Deleted is a NotFound, NotClosable a Conflict, TooLarge a BadMessage. What is not here is our fault."""
+"""First match wins: Deleted is a NotFound, NotClosable a Conflict, TooLarge a BadMessage. What is not here is our
+fault."""
 
 
 def problem(error: Exception, request_id: str, frank: bool = False) -> Problem:

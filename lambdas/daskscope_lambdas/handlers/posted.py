@@ -15,7 +15,7 @@ from daskscope.compression import SAMPLED
 from daskscope.errors import BadMessage, TooLarge
 from daskscope_lambdas.handlers.errors import UnsupportedMediaError
 
-S = TypeVar("S", bound=msgspec.Struct)
+S = TypeVar("S")
 
 _TYPES = (wire.CONTENT_TYPE, "application/json")
 _ENCODINGS = ("", "identity", "zstd", "gzip", *SAMPLED)

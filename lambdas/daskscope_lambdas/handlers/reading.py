@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from http.cookies import SimpleCookie
 
-from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
-
-from daskscope.errors import NotFound
 from daskscope_lambdas.handlers import house
 from daskscope_lambdas.service.catalog import Catalog
 from daskscope_lambdas.service.code import CodeKeeper
@@ -26,9 +21,6 @@ from daskscope_lambdas.service.sides import Sides
 from daskscope_lambdas.service.team import Team
 from daskscope_lambdas.service.timelines import Timelines
 from daskscope_lambdas.service.tokens import Principal, require
-
-COOKIE = "daskscope"
-EMBEDDED_ACCOUNT = "local"
 
 
 @house.once
@@ -110,28 +102,3 @@ def reader(authorization: str | None, account: str | None = None) -> Principal:
     principal = house.gate().principal(authorization, account)
     require(principal, "read")
     return principal
-
-
-def check_account(authorization: str | None, account: str, cookies: Sequence[str] = ()) -> None:
-    """Data to read: for a bearer token, or without one for whoever may see the account's pages.
-
-    A token that is sent must be good, whatever the pages ask for. Raises NotFound for another account than the
-    reader's, and what `reader` raises.
-    """
-    theirs = reader(authorization).account if authorization else page_account(cookies)
-    if theirs != account:
-        raise NotFound(f"No account {account} for this reader.")
-
-
-def cookies(event: APIGatewayProxyEventV2) -> list[str]:
-    """Those of a request. AWS lists them apart; some that speak its format leave them in their header."""
-    return event.cookies or [event.headers.get("cookie", "")]
-
-
-def page_account(cookies: Sequence[str]) -> str:
-    """Whose pages a browser may see. Raises NotLoggedIn, PermissionDenied."""
-    if house.env().pages == "open":
-        return EMBEDDED_ACCOUNT
-    jar = SimpleCookie("; ".join(cookies))
-    token = jar[COOKIE].value if COOKIE in jar else None
-    return reader(f"Bearer {token}" if token else None).account

@@ -20,7 +20,9 @@ from daskscope_lambdas.handlers import (
     api_team,
     api_tokens,
     api_users,
+    pages_approve,
     pages_control,
+    pages_join,
     pages_login,
     pages_reports,
 )
@@ -45,6 +47,8 @@ ALL = tuple(
         api_reports,
         api_run_report,
         pages_login,
+        pages_join,
+        pages_approve,
         pages_control,
         pages_reports,
         api_pages,

@@ -6,20 +6,31 @@ StoreError                anything an adapter could not map to one of these; the
 ├── Missing               no such key, row or token
 ├── Taken                 a write-once key exists already; what it holds is untouched
 ├── Gone                  the cluster was deleted, for good
+├── NotAdmitted           an address that was given to nobody, or whose time is over
 └── Conflict              a conditional change found another state than it expected
 """
 
 from __future__ import annotations
 
-from daskscope_lambdas.ports.accounts import Deletion, Deletions, Policies, Scope, Subject, TokenRow, Tokens
+from daskscope_lambdas.ports.accounts import (
+    EXPIRED_KEPT_S,
+    Deletion,
+    Deletions,
+    Policies,
+    Scope,
+    Subject,
+    TokenRow,
+    Tokens,
+)
 from daskscope_lambdas.ports.clusters import Beat, ClusterPage, ClusterRow, Clusters, Heard, identity_key, start_of_day
-from daskscope_lambdas.ports.errors import Conflict, Gone, Missing, ReadOnly, StoreError, Taken
+from daskscope_lambdas.ports.errors import Conflict, Gone, Missing, NotAdmitted, ReadOnly, StoreError, Taken
 from daskscope_lambdas.ports.people import Membership, Role, Ticket, TicketKind, Tickets, Users
 from daskscope_lambdas.ports.queues import MAX_QUEUED_BYTES, Buried, DeadLetters, Delivery, Queue, QueueFeed
-from daskscope_lambdas.ports.reports import ReportDraft, ReportFiles, ReportRow, Reports, Upload
+from daskscope_lambdas.ports.reports import ReportDraft, ReportFiles, ReportHost, ReportRow, Reports, Upload
 from daskscope_lambdas.ports.stores import Clock, ObjectStore, Seals, Vault
 
 __all__ = [
+    "EXPIRED_KEPT_S",
     "MAX_QUEUED_BYTES",
     "Beat",
     "Buried",
@@ -36,6 +47,7 @@ __all__ = [
     "Heard",
     "Membership",
     "Missing",
+    "NotAdmitted",
     "ObjectStore",
     "Policies",
     "Queue",
@@ -43,6 +55,7 @@ __all__ = [
     "ReadOnly",
     "ReportDraft",
     "ReportFiles",
+    "ReportHost",
     "ReportRow",
     "Reports",
     "Role",

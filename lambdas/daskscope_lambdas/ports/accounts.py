@@ -35,13 +35,17 @@ class TokenRow:
     """The last UTC day on which it was used; None if it never was."""
 
 
+EXPIRED_KEPT_S = 30 * 86_400.0
+"""How long a token is kept after it expired: whoever still uses it is told so."""
+
+
 class Tokens(Protocol):
     def add(self, row: TokenRow) -> None:
         """Raises Taken if the key id exists."""
         ...
 
     def find(self, key_id: str) -> TokenRow:
-        """Revoked and expired ones too, but a store may forget a token 30 days after it expired. Raises Missing."""
+        """Revoked and expired ones too, but a store may forget one EXPIRED_KEPT_S after it expired. Raises Missing."""
         ...
 
     def revoke(self, key_id: str, at: float) -> None:
@@ -53,7 +57,7 @@ class Tokens(Protocol):
         ...
 
     def used(self, key_id: str, on: date) -> None:
-        """Write down that it was used on that day; an earlier day than the one known changes nothing. Raises Missing."""
+        """Write down that it was used on that day; a day before the one known changes nothing. Raises Missing."""
         ...
 
     def list(self, account: str) -> Sequence[TokenRow]:

@@ -25,3 +25,7 @@ class Conflict(StoreError):
 
 class ReadOnly(StoreError):
     """Nothing can be changed here."""
+
+
+class NotAdmitted(StoreError):
+    """An address that was given to nobody, or whose time is over; the text says which."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 
@@ -92,7 +93,8 @@ class ReportFiles(Protocol):
         ...
 
     def keep(self, link: str, private: bool) -> None:
-        """What was brought is the report's from now on, and whatever is brought after it is not. Raises Missing."""
+        """What was brought is the report's from now on, and whatever is brought after it is not. Quiet if it is kept
+        already, as it is. Raises Missing."""
         ...
 
     def discard(self, link: str) -> None:
@@ -100,8 +102,8 @@ class ReportFiles(Protocol):
         ...
 
     def move(self, link: str, private: bool) -> None:
-        """A kept one becomes private or public; an address that is no longer to lead to it is dead within 60 s. Quiet if
-        it is so already. Raises Missing."""
+        """A kept one becomes private or public; an address that is no longer to lead to it is dead within 60 s. Quiet
+        if it is so already. Raises Missing."""
         ...
 
     def delete(self, link: str) -> None:
@@ -110,10 +112,33 @@ class ReportFiles(Protocol):
 
     def address(self, link: str, private: bool, download: str | None = None) -> str:
         """Where a browser gets it, on an origin that has nothing else: absolute, or as path below the reports' own
-        origin. Of a private one, and of a download (saved under that file name), good for at most 5 minutes.
+        origin. Of a private one, and of a download (saved under that file name), good for at most 5 minutes. Of one
+        that is kept as public, a private address is one, too. Raises Missing where it has to look.
         """
         ...
 
     def tidy(self) -> None:
         """Take away what was brought and never kept for a day, and what led to private ones for too long."""
+        ...
+
+
+class ReportHost(Protocol):
+    """On one machine somebody must play what takes files in and shows them: what those do who bring and ask."""
+
+    def admit(self, link: str, told: Mapping[str, str]) -> int:
+        """How many bytes may be brought, by the parameters of the URL that was offered. Raises NotAdmitted; Taken if
+        the report is kept already."""
+        ...
+
+    def draft(self) -> Path:
+        """An empty file for what comes. It is the caller's, who gives it to `bring` or takes it away."""
+        ...
+
+    def bring(self, link: str, draft: Path) -> None:
+        """What stands in the draft is what was brought, in place of what was before; the draft is gone then."""
+        ...
+
+    def find(self, path: str, told: Mapping[str, str]) -> tuple[Path, str | None]:
+        """The file that an address leads to, by its path below the origin and its parameters, and the name it is to be
+        saved under, if it is. Raises NotAdmitted, Missing."""
         ...

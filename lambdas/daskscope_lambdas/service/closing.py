@@ -29,6 +29,12 @@ def expected_by(row: ClusterRow, now: float) -> float:
     return max(now, row.last_received_at + row.next_s)
 
 
+def may_be_asked(row: ClusterRow, now: float) -> bool:
+    """Whether it runs, obeys, and is not asked already."""
+    obeys = row.identity.get("remote_close") is not False
+    return status(row, now) == "running" and obeys and not is_asked(row.close_asked_at, now)
+
+
 def ask(clusters: Clusters, clock: Clock, row: ClusterRow, by: str, reason: str | None) -> dict[str, Any]:
     """Ask it; the record of docs/reference/http-api.md. Raises NotClosable with why not."""
     now = clock.now()

@@ -74,7 +74,7 @@ class Gate:
             if account != row.account:
                 raise NotFound(f"No account {account} for this token.")
             return Principal(account, row.scopes, row.key_id, row.name, row.expires_at)
-        membership = self._memberships.get((account, row.user))
+        membership = self._memberships.get((account, row.user)) if layout.is_account(account) else None
         if membership is None and account != row.account:
             raise NotFound(f"No account {account} for this token.")
         if membership is None:

@@ -59,10 +59,13 @@ class People:
 
     def find(self, account: str, user: str) -> Membership:
         """Raises NotFound."""
+        nobody = NotFound(f"Account {account} has no user {user}.")
+        if not _USER.fullmatch(user):
+            raise nobody
         try:
             return self._users.find(account, user)
         except Missing as error:
-            raise NotFound(f"Account {account} has no user {user}.") from error
+            raise nobody from error
 
     def list(self, account: str) -> Sequence[Membership]:
         """All of an account, by name."""

@@ -1,4 +1,4 @@
-"""The records of docs/reference/http-api.md out of the registry's rows: a cluster, a token."""
+"""The records of docs/reference/http-api.md out of the registry's rows: a cluster, a token, a member, a report."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from daskscope_lambdas.ports import ClusterRow, TokenRow
+from daskscope_lambdas.ports import ClusterRow, Membership, ReportRow, TokenRow
 from daskscope_lambdas.service.clocks import last_sign_at, told_up_s
+from daskscope_lambdas.service.report_policy import ReportPolicy
 
 Status = Literal["running", "stopped", "lost"]
 
@@ -75,6 +76,33 @@ def token(row: TokenRow) -> dict[str, Any]:
         "created": iso(row.created_at),
         "expires": iso(row.expires_at),
         "revoked": iso(row.revoked_at),
+        "user": row.user,
+        "kind": row.kind,
+        "last_used": row.used_on and row.used_on.isoformat(),
+    }
+
+
+def member(membership: Membership) -> dict[str, Any]:
+    """Somebody in an account."""
+    told = {"account": membership.account, "user": membership.user, "role": membership.role}
+    return {**told, "added": iso(membership.added_at), "added_by": membership.added_by}
+
+
+def report(row: ReportRow, policy: ReportPolicy) -> dict[str, Any]:
+    """`policy`: of its account. The link of one that is private is told to nobody."""
+    private = policy.is_private(row)
+    return {
+        "id": row.id,
+        "filename": row.filename,
+        "title": row.title,
+        "user": row.user,
+        "user_claimed": row.user_claimed,
+        "private": private,
+        "size": row.size_bytes,
+        "created": iso(row.created_at),
+        "expires": iso(policy.expires_at(row)),
+        "status": "uploading" if row.kept_at is None else "kept",
+        "url": f"{row.account}/reports/{row.id}" + ("" if private else f"-{row.link}"),
     }
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import date
 
@@ -26,13 +26,24 @@ from daskscope_lambdas.service.world import World
 from daskscope_query import files, layout
 from daskscope_query.lake import Lake, MovedError
 from daskscope_query.questions import baselines
-from daskscope_query.tables import CLUSTERS, CLUSTERS_DAILY, ROLLUPS, TABLES
+from daskscope_query.tables import AUDIT, CLUSTERS, CLUSTERS_DAILY, ROLLUPS, TABLES
 
 logger = logging.getLogger("daskscope.retention")
 
 KEPT = (*TABLES, *ROLLUPS)
 """What a policy may name."""
+LEAST_DAYS = {AUDIT.name: 365}
+"""Of others a day will do: who did something to an account must not be able to hide it."""
 _DAY_S = 86_400.0
+
+
+def checked(wanted: Mapping[str, int]) -> dict[str, int]:
+    """Days by table or roll-up, as an account may want them. Raises ValueError that says what is allowed."""
+    if odd := sorted(wanted.keys() - {*KEPT}):
+        raise ValueError(f"There is no table {odd[0]!r}; allowed: {', '.join(KEPT)}.")
+    if short := sorted(name for name, days in wanted.items() if days < LEAST_DAYS.get(name, 1)):
+        raise ValueError(f"{short[0]} is kept for {LEAST_DAYS.get(short[0], 1)} days at least.")
+    return dict(wanted)
 
 
 class Retention:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from daskscope.errors import NotFound
 from daskscope_lambdas.ports import Clock, Missing, Role, Scope, Ticket, TicketKind, Tickets
@@ -121,18 +120,13 @@ def key(kind: TicketKind, text: str) -> str:
     return hashlib.sha256(f"{kind}:{text}".encode()).hexdigest()
 
 
-def link_with(path: str, text: str) -> str:
-    """The same link again, for who signs in first."""
-    return f"{path}?code={quote(text, safe='')}"
-
-
-def _good(clock: Clock, kind: TicketKind, text: str, find: Any) -> Ticket:
+def _good(clock: Clock, kind: TicketKind, text: str, find: Callable[[str], Ticket]) -> Ticket:
     name = _NAMES[kind]
     gone = NotFound(f"This {name} is not known here: it was used, or has expired. Ask for a new one.")
     if not (0 < len(text) <= MAX_CODE and text.isascii()):
         raise NotFound(f"This is no {name}: was it copied whole?")
     try:
-        found: Ticket = find(key(kind, text))
+        found = find(key(kind, text))
     except Missing as error:
         raise gone from error
     if found.expires_at <= clock.now():

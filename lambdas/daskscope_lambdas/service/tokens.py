@@ -30,6 +30,7 @@ OF_ROLES: dict[Role, frozenset[Scope]] = {
 }
 """What a person may in an account, by what they are there; a token of theirs may no more."""
 
+_KEY_ID = re.compile(r"[0-9A-Za-z]{12}")
 _TOKEN = re.compile(r"dks_([0-9A-Za-z]{12})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})")
 
 
@@ -76,9 +77,10 @@ def mint(
     user: str | None = None,
     kind: Literal["token", "session"] = "token",
     parent: str | None = None,
+    note: Callable[[TokenRow], object] | None = None,
 ) -> tuple[str, TokenRow]:
     """A new token: its text, which is kept nowhere, and its row, which is. `random` gives so many random bytes.
-    `user`, `kind` and `parent` as in TokenRow.
+    `user`, `kind` and `parent` as in TokenRow. `note` is told the row before it is kept.
 
     Raises ValueError for no or unknown scopes, an impossible account, or an expiry that is past.
     """
@@ -102,6 +104,8 @@ def mint(
         kind=kind,
         parent=parent,
     )
+    if note:
+        note(row)
     tokens.add(row)
     text = f"{PREFIX}{key_id}_{secret}"
     return text + _checksum(text), row
@@ -117,10 +121,15 @@ def parse(text: str) -> Parsed | None:
     return Parsed(found[1], _sha256(found[2]))
 
 
+def is_key_id(text: str) -> bool:
+    """Whether any token could have it."""
+    return _KEY_ID.fullmatch(text) is not None
+
+
 def require(principal: Principal, scope: Scope) -> None:
     """Raises PermissionDenied unless the token was made with `scope`."""
     if scope not in principal.scopes:
-        has = ", ".join(sorted(principal.scopes))
+        has = ", ".join(sorted(principal.scopes)) or "do nothing here"
         raise PermissionDenied(
             f"The token {principal.name!r} may {has}, and this needs one that may {scope}: use another token."
         )

@@ -71,14 +71,14 @@ def _computation(record: Mapping[str, Any]) -> dict[str, Any]:
     longest = max(times.values(), default=0.0)
     return {
         **record,
-        "code": [_snippet(snippet) for snippet in record["code"]],
+        "code": [snippet(snippet) for snippet in record["code"]],
         "no": record["id"].rpartition("-")[2],
         "took": took,
         "shown": {"groups": shown, "longest": longest},
     }
 
 
-def _snippet(record: Mapping[str, Any]) -> dict[str, Any]:
+def snippet(record: Mapping[str, Any]) -> dict[str, Any]:
     """A frame's code around the line that called, each line with its number in the file; `whole` if there is more."""
     if record["text"] is None:
         return {**record, "lines": [], "whole": False}

@@ -49,6 +49,7 @@ COMMANDS = {
     "preview": "daskscope.cli.preview:preview",
     "prices": "daskscope.cli.prices:prices",
     "profile": "daskscope.cli.profile:profile",
+    "report": "daskscope.cli.report:report",
     "samples": "daskscope.cli.inside:samples",
     "show": "daskscope.cli.show:show",
     "spans": "daskscope.cli.inside:spans",

@@ -34,7 +34,7 @@ def import_(ctx: click.Context, directory: Path, again: bool) -> None:
     """
     server = _server()
     shows = _Shows()
-    transport = Http(server.url, server.ingest_token)
+    transport = Http(server.url, server.ingest_token, account=server.ingest_account)
     importing = Import(transport, shows.say, shows.progress)
     try:
         is_all_in = importing.run(directory, again=again)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from daskscope import settings
+from daskscope.discovery import named_server
 from daskscope.errors import DaskscopeError
 from daskscope.records import printable
 
@@ -47,7 +48,8 @@ def cache_folder() -> Path:
 def _file(server: str | None, account: str | None) -> Path:
     """One for each server and account that are asked."""
     configured = settings.load()
-    asked = json.dumps([server or configured.server, account or configured.account, configured.data])
+    whose = account or configured.account or configured.login_account
+    asked = json.dumps([server or named_server(configured), whose, configured.data])
     return cache_folder() / f"clusters-{hashlib.sha256(asked.encode()).hexdigest()[:16]}.json"
 
 

@@ -14,7 +14,7 @@ from daskscope.records.values import TIMES, is_number
 NARROWEST = 12
 """Characters that are left of a text at least; where they have no room, columns are left out from the last one on."""
 
-NAMES = frozenset({"id", "key_id", "address", "worker", "fingerprint", "family", "instance_type", "status"})
+NAMES = frozenset({"id", "key_id", "address", "worker", "fingerprint", "family", "instance_type", "status", "url"})
 """What is of no use in part: it is typed on in another command, or tells one from the other."""
 
 

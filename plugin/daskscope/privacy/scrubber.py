@@ -14,7 +14,7 @@ from daskscope.privacy.own import OwnPatterns
 from daskscope.privacy.tokens import Tokens
 from daskscope.privacy.walk import Walk
 from daskscope.privacy.words import Words
-from daskscope.settings import Settings
+from daskscope.settings import TOKENS, Settings
 
 MAX_PASSES = 4
 MAX_CLEAN, MAX_CLEAN_LENGTH = 8_192, 256
@@ -29,7 +29,7 @@ class Scrubber:
     """Made once per watch; used by one thread, the sender's."""
 
     def __init__(self, settings: Settings) -> None:
-        self._tokens = Tokens(token for token in (settings.token, settings.ingest_token) if token)
+        self._tokens = Tokens(token for token in (getattr(settings, name) for name in TOKENS) if token)
         self._scrubs = settings.scrub
         self._names = Names(settings.scrub_words)
         self._assignments = Assignments(self._names)

@@ -14,6 +14,7 @@ CELL = 60
 
 SIZES = frozenset(
     {"memory", "memory_limit", "peak_memory", "held_bytes", "bytes", "managed", "unmanaged", "spilled", "gpu_memory"}
+    | {"size"}
 )
 """Bytes."""
 TIMES = frozenset(

@@ -8,13 +8,14 @@ from daskscope.session.happenings import Happenings
 from daskscope.session.lines import Lines
 from daskscope.session.processes import Processes
 from daskscope.session.query import Query
+from daskscope.session.reports import Reports
 from daskscope.session.tokens import Tokens
 from daskscope.session.work import Work
 
 __all__ = ["Session"]
 
 
-class Session(Clusters, Work, Processes, Lines, Happenings, Bills, Query, Tokens):
+class Session(Clusters, Work, Processes, Lines, Happenings, Bills, Reports, Query, Tokens):
     """All that the module's functions ask, of one server and with one connection.
 
         with daskscope.connect("https://daskscope.example.org") as team:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from daskscope.wire.encoding import decode, encode
 from daskscope.wire.happenings import Event, ExceptionFamily, Logs, Profile
 from daskscope.wire.message import (
+    ACCOUNT,
     CONTENT_TYPE,
     LATEST_MS,
     MAX_BODY_BYTES,
@@ -36,6 +37,7 @@ from daskscope.wire.state import Itself, Totals, Workers
 from daskscope.wire.work import Code, Computation, Frame, Groups, Metrics, Span, Tasks
 
 __all__ = [
+    "ACCOUNT",
     "CONTENT_TYPE",
     "LATEST_MS",
     "MAX_BODY_BYTES",

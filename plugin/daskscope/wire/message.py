@@ -17,6 +17,8 @@ CONTENT_TYPE = "application/octet-stream"
 """Of a body as posted. Not `application/json`: API Gateway takes that for text, and compressed bytes are lost."""
 SENT_AT = "Daskscope-Sent-At"
 """Header of each try: what the sender's wall clock shows then, in epoch milliseconds."""
+ACCOUNT = "Daskscope-Account"
+"""Header: which account it is about, where the token's user is in several."""
 MAX_BODY_BYTES = 768 << 10
 """Largest body as posted: what a queue of 1 MiB of text holds as base64. With 1,000 workers it is a tenth of it."""
 MOST_BYTES = 1 << 60

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from daskscope_lambdas.adapters import aws
 from daskscope_lambdas.adapters.aws import again
 from daskscope_lambdas.env import AwsEnv
-from daskscope_lambdas.ports import Beat, Conflict, Missing, StoreError, TokenRow
+from daskscope_lambdas.ports import Beat, Conflict, Missing, StoreError
 from daskscope_lambdas.testing import seal, unseal
 from tests.lambdas.adapters.aws_rig import Answers, refusal
 
@@ -221,16 +221,6 @@ def test_keys_are_secure_strings_under_the_kms_key(
     filters: Any = [{"Key": "Name", "Values": [f"{aws_env.keys}/acme"]}]
     (told,) = clients.ssm().describe_parameters(ParameterFilters=filters)["Parameters"]
     assert (told.get("Type"), told.get("KeyId")) == ("SecureString", used)
-
-
-@pytest.mark.parametrize("expires_at", [None, 2e9 + 0.5])
-def test_an_expired_token_may_go_a_month_later(clients: aws.Clients, aws_env: AwsEnv, expires_at: float | None) -> None:
-    row = TokenRow(
-        key_id="k", secret_sha256="s", account="a", scopes=frozenset(), name="n", created_at=1.0, expires_at=expires_at
-    )
-    aws.DynamoTokens(clients.dynamodb, aws_env.table).add(row)
-    (item,) = clients.dynamodb().scan(TableName=aws_env.table)["Items"]
-    assert item.get("forget_at") == (None if expires_at is None else {"N": str(2_000_000_001 + 30 * 86_400)})
 
 
 def test_seals_tell_what_they_met(clients: aws.Clients, aws_env: AwsEnv) -> None:

@@ -18,12 +18,16 @@ from daskscope_lambdas.adapters.direct import (
     NoDeletions,
     NoPolicies,
     NoQueue,
+    NoReportFiles,
+    NoReports,
+    NoTickets,
+    NoUsers,
     OwnToken,
     Place,
     vault,
 )
 from daskscope_lambdas.adapters.local import DiskObjects
-from daskscope_lambdas.ports import ClusterRow, Deletion, Missing, ReadOnly, StoreError, TokenRow
+from daskscope_lambdas.ports import ClusterRow, Deletion, Missing, ReadOnly, StoreError, Ticket, TokenRow
 from daskscope_lambdas.service.catalog_files import CatalogFile
 from daskscope_lambdas.service.catalog_rows import row_as_json, row_of_json
 from daskscope_lambdas.testing import FakeClock
@@ -195,9 +199,15 @@ CHANGES: tuple[Callable[[Place], object], ...] = (
     lambda _: vault(None).forget("acme"),
     lambda _: NoQueue().send("x"),
     lambda _: NoDeadLetters().send_back(lambda _: True),
-    lambda _: NoPolicies().set_retention("acme", {}),
+    lambda _: NoPolicies().set_wish("acme", "retention", {}),
+    lambda _: NoUsers().claim("ann", 1.0),
+    lambda _: NoUsers().remove("acme", "ann"),
+    lambda _: NoTickets().add(Ticket(key="0" * 64, kind="sign-in", told={}, expires_at=1.0)),
+    lambda _: NoReports().set_private("acme", 1, True),
+    lambda _: NoReportFiles().offer("x", 1, 1.0),
     lambda _: NoDeletions().ask(Deletion(account="acme", cluster=None, asked_at=1.0, by="me")),
     lambda _: OwnToken().revoke("x", 1.0),
+    lambda _: OwnToken().expire("x", 1.0),
     lambda _: OwnToken().list("acme"),
 )
 
@@ -210,7 +220,18 @@ def test_whatever_would_change_it_is_refused(place: Place, change: Callable[[Pla
 
 def test_there_is_nothing_of_what_a_lake_has_not() -> None:
     assert list(NoDeletions().pending("acme")) == list(NoPolicies().accounts()) == []
-    assert NoPolicies().retention("acme") == {}
+    assert NoPolicies().wish("acme", "retention") == {}
+    assert list(NoUsers().list("acme")) == list(NoUsers().of("ann")) == []
+    assert list(NoReports().page("acme", 10)) == list(NoReports().accounts()) == []
+    assert not NoUsers().is_claimed("ann")
+    for ask in (
+        lambda: NoUsers().find("acme", "ann"),
+        lambda: NoTickets().find("0" * 64),
+        lambda: NoTickets().take("0" * 64),
+        lambda: NoReports().get("acme", 1),
+    ):
+        with pytest.raises(Missing):
+            ask()
     assert list(NoDeadLetters().list()) == list(NoDeadLetters().lasting()) == []
 
 
@@ -220,6 +241,7 @@ def test_a_process_has_one_token_of_its_own() -> None:
         key_id="k", secret_sha256="0" * 64, account="acme", scopes=frozenset({"read"}), name="own", created_at=1.0
     )  # fmt: skip
     tokens.add(mine)
+    tokens.used("k", MONDAY)
     assert tokens.find("k") == mine
     with pytest.raises(Missing):
         tokens.find("other")

@@ -7,15 +7,25 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from daskscope_lambdas.adapters.local import Database, SqliteClusters, SqliteQueue, SqliteSeals, SqliteTokens
+from daskscope_lambdas.adapters.local import (
+    Database,
+    SqliteClusters,
+    SqliteDeletions,
+    SqlitePolicies,
+    SqliteQueue,
+    SqliteSeals,
+    SqliteTickets,
+    SqliteTokens,
+)
 from daskscope_lambdas.adapters.local import database as module
 from daskscope_lambdas.env import LocalEnv
-from daskscope_lambdas.ports import Beat, StoreError, Taken, TokenRow, identity_key
+from daskscope_lambdas.ports import EXPIRED_KEPT_S, Beat, Missing, StoreError, Taken, Ticket, TokenRow, identity_key
 from daskscope_lambdas.testing import FakeClock, race, unseal
 from daskscope_lambdas.wiring import Adapters, connect
 
@@ -46,7 +56,8 @@ def test_every_table_is_strict(database: Database) -> None:
             "SELECT name, strict FROM pragma_table_list WHERE name NOT LIKE 'sqlite_%'"
         ).fetchall()
     assert {row["name"] for row in tables} == {
-        "messages", "dead_letters", "clusters", "numbers", "seals", "tokens", "deleted", "deletions", "policies"
+        "messages", "dead_letters", "clusters", "numbers", "seals", "tokens", "deleted", "deletions", "wishes", "users",
+        "memberships", "tickets", "reports", "report_numbers",
     }  # fmt: skip
     assert all(row["strict"] for row in tables)
 
@@ -164,6 +175,27 @@ def test_a_file_of_version_3_becomes_one_of_today_with_all_it_holds(path: Path, 
     )  # fmt: skip
     assert not clusters.beat("acme", "u1", late).newer
     assert clusters.find("acme", "u1") == told
+
+
+def test_a_file_of_version_4_becomes_one_of_today_with_all_it_holds(path: Path, tmp_path: Path) -> None:
+    database, fresh = Database(of_version(4, path)), Database(tmp_path / "fresh.sqlite")
+    assert shape(database) == shape(fresh)
+    policies, tokens = SqlitePolicies(database), SqliteTokens(database)
+    assert list(policies.accounts()) == ["acme", "globex"]
+    assert policies.wish("acme", "retention") == {"logs": 30, "tasks": 7}
+    assert policies.wish("acme", "idle") == {}
+    laptop, old = tokens.list("acme")
+    assert laptop == TokenRow(
+        key_id="k1", secret_sha256="abab", account="acme", scopes=frozenset({"ingest", "read"}), name="laptop",
+        created_at=100.5, expires_at=4e9 + 0.25,
+    )  # fmt: skip
+    assert (old.revoked_at, old.user, old.kind, old.parent, old.used_on) == (150.0, None, "token", None, None)
+    tokens.used("k1", date(2026, 11, 22))
+    row = SqliteClusters(database).find("acme", "u1")
+    assert (row.uptime_s, row.skew_s, row.identity) == (3.5, 0.25, {"name": "x"})
+    assert [each.cluster for each in SqliteDeletions(database).pending("acme")] == ["c1"]
+    database.close()
+    assert SqliteTokens(Database(path)).find("k1").used_on == date(2026, 11, 22)
 
 
 def test_many_that_open_a_file_of_version_1_at_once_change_it_once(path: Path) -> None:
@@ -346,3 +378,22 @@ def test_what_was_deleted_is_in_no_file_and_only_a_small_one_is_written_anew(
     assert (b"doomedwords" in text, b"minewords" in text) == (False, True)
     assert (path.stat().st_size < size) == anew
     database.close()
+
+
+def test_what_expired_is_in_the_file_no_longer_than_it_must(database: Database, clock: FakeClock) -> None:
+    tickets, tokens = SqliteTickets(database, clock), SqliteTokens(database)
+    row = TokenRow(
+        key_id="old", secret_sha256="s", account="a", scopes=frozenset(), name="n", created_at=1.0,
+        expires_at=clock.now(),
+    )  # fmt: skip
+    tokens.add(row)
+    tickets.add(Ticket(key="old", kind="sign-in", told={}, expires_at=clock.now() + 1))
+    clock.advance(EXPIRED_KEPT_S)
+    tickets.add(Ticket(key="new", kind="sign-in", told={}, expires_at=clock.now() + 1))
+    with pytest.raises(Missing):
+        tickets.find("old")
+    tokens.add(replace(row, key_id="k1", created_at=clock.now()))
+    assert tokens.find("old") == row
+    tokens.add(replace(row, key_id="k2", created_at=clock.now() + 1))
+    with pytest.raises(Missing):
+        tokens.find("old")

@@ -8,7 +8,7 @@ import pytest
 
 from daskscope_lambdas import wiring
 from daskscope_lambdas.env import LocalEnv
-from daskscope_lambdas.handlers import api, house, ingest, reading, sweep, write
+from daskscope_lambdas.handlers import api, auditing, house, ingest, reading, sweep, write
 from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import LocalAdapters
 
@@ -38,7 +38,8 @@ def world(adapters: LocalAdapters, env: LocalEnv, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(house, "read", lambda: env)
     cached = [house.env, house.adapters, house.gate, reading.catalog, reading.asker, reading.codes]
     cached += [reading.live_catalog, reading.prices]
-    cached += [ingest._ingest, write._writer, write._letters, sweep._sweeper]  # the functions' own caches
+    cached += [ingest._ingest, write._writer, write._letters, sweep._sweeper, sweep._report_sweeper]  # their own caches
+    cached += [auditing.audit]
     for made in cached:
         made.cache_clear()
     yield adapters

@@ -4,6 +4,7 @@ mapping.py    what botocore raises, as the ports' errors
 again.py      what is tried once more, and after how long
 clients.py    botocore's clients, each made when first needed
 objects.py    ObjectStore: conditional puts
+report_files.py    ReportFiles: presigned posts, and keys of which CloudFront may read some
 queue.py      Queue: the sending end
 dead_letters.py    DeadLetters: the queue that the queue's policy names
 vault.py      Vault: one SecureString per account
@@ -20,6 +21,7 @@ from daskscope_lambdas.adapters.aws.deletions import DynamoDeletions
 from daskscope_lambdas.adapters.aws.objects import S3Objects
 from daskscope_lambdas.adapters.aws.policies import DynamoPolicies
 from daskscope_lambdas.adapters.aws.queue import SqsQueue
+from daskscope_lambdas.adapters.aws.report_files import S3Reports
 from daskscope_lambdas.adapters.aws.reports import DynamoReports
 from daskscope_lambdas.adapters.aws.seals import DynamoSeals
 from daskscope_lambdas.adapters.aws.tickets import DynamoTickets
@@ -38,6 +40,7 @@ __all__ = [
     "DynamoTokens",
     "DynamoUsers",
     "S3Objects",
+    "S3Reports",
     "SqsDeadLetters",
     "SqsQueue",
     "SsmVault",

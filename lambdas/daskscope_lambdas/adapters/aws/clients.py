@@ -30,7 +30,10 @@ _CONFIG = Config(
     max_pool_connections=32,
     tcp_keepalive=True,
 )
-_PATHS = Config(s3={"addressing_style": "path"})
+_HOSTS = Config(signature_version="s3v4", s3={"addressing_style": "virtual"})
+"""What S3 is signed for is then of the bucket's own region. Else an address that somebody is given leads to another
+one's host for as long as a new bucket's name has not spread, or has a signature that S3 takes nowhere else."""
+_PATHS = Config(signature_version="s3v4", s3={"addressing_style": "path"})
 """What stands in for AWS has no name of its own for each bucket."""
 
 
@@ -38,11 +41,8 @@ class Clients:
     """`endpoint_url` is where AWS is, empty for AWS itself. Credentials and region come from where botocore looks."""
 
     def __init__(self, endpoint_url: str = "") -> None:
-        self._new = partial(
-            botocore.session.Session().create_client,
-            endpoint_url=endpoint_url or None,
-            config=_CONFIG.merge(_PATHS) if endpoint_url else _CONFIG,
-        )
+        self._new = partial(botocore.session.Session().create_client, endpoint_url=endpoint_url or None)
+        self._s3 = _CONFIG.merge(_PATHS if endpoint_url else _HOSTS)
         self._made: dict[str, BaseClient] = {}
         self._turn = threading.Lock()
 
@@ -69,6 +69,7 @@ class Clients:
         if found is None:
             # Sessions are not made for many threads, their clients are.
             with self._turn:
-                found = self._made.get(service) or self._new(service)
+                config = self._s3 if service == "s3" else _CONFIG
+                found = self._made.get(service) or self._new(service, config=config)
                 self._made[service] = found
         return found

@@ -19,6 +19,7 @@ from daskscope_lambdas.ports import Conflict, Missing, StoreError, Taken
 _CODES: dict[str, type[StoreError]] = {
     # S3
     "NoSuchKey": Missing,
+    "404": Missing,  # HEAD has no body to say more
     "PreconditionFailed": Taken,
     "ConditionalRequestConflict": BusyError,
     # DynamoDB

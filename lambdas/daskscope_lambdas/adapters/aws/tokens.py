@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from daskscope_lambdas.adapters.aws.order import sortable
 from daskscope_lambdas.adapters.aws.table import Item, RefusedError, Table, Value
-from daskscope_lambdas.ports import Missing, Scope, TokenRow
+from daskscope_lambdas.ports import EXPIRED_KEPT_S, Missing, Scope, TokenRow
 from daskscope_lambdas.registry import FORGET_AT, KEY, LISTED_AT, LISTED_IN, LISTING
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb.client import DynamoDBClient
 
-_KEPT_S = 30 * 86_400.0
-"""How long a token is kept after it expired: whoever still uses it is told so."""
 _MAY_BE = ("revoked_at", "user", "parent")
 
 
@@ -91,7 +89,7 @@ def _list(account: str) -> str:
 
 
 def _expiry(at: float) -> dict[str, Value]:
-    return {"expires_at": at, FORGET_AT: math.ceil(at + _KEPT_S)}
+    return {"expires_at": at, FORGET_AT: math.ceil(at + EXPIRED_KEPT_S)}
 
 
 def _token(item: Item) -> TokenRow:

@@ -3,6 +3,7 @@
     mapping.py    what SQLite and the file system raise, as the ports' errors
     disk.py       ObjectStore: one file per object, written once by a link
     vault.py      Vault: one key file per account, AES-GCM
+    report_files.py    ReportFiles, and who brings and sees them: addresses that signing.py signs
     database.py   the SQLite file: schema, connections, transactions
     queue.py  dead_letters.py  clusters.py  deletions.py  policies.py
     reports.py  seals.py  tickets.py  tokens.py  users.py    one port each over that file

@@ -9,11 +9,13 @@ from datetime import date
 from typing import Any
 
 from daskscope_lambdas.adapters.local.database import Database
-from daskscope_lambdas.ports import Missing, TokenRow
+from daskscope_lambdas.ports import EXPIRED_KEPT_S, Missing, TokenRow
 
 
 class SqliteTokens:
-    """One row per token. Revoked ones stay, as long as their account does: whoever still uses one is told so."""
+    """One row per token. Revoked ones stay, as long as their account does: whoever still uses one is told so.
+    Whenever one is added, those that expired long ago go.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -22,6 +24,7 @@ class SqliteTokens:
         day = row.used_on and row.used_on.isoformat()
         values = asdict(row) | {"scopes": " ".join(sorted(row.scopes)), "used_on": day}
         with self._database.writing() as connection:
+            connection.execute("DELETE FROM tokens WHERE expires_at < ?", (row.created_at - EXPIRED_KEPT_S,))
             connection.execute(
                 """
                 INSERT INTO tokens VALUES (

@@ -1,0 +1,102 @@
+"""Where a server listens, and the names by which it goes."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from daskscope.discovery import is_loopback
+from daskscope.errors import SettingsError
+
+LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxied:
+    """What people reach by other names than this machine's own: a proxy stands before it."""
+
+    url: str | None = None
+    reports_url: str | None = None
+    """As checked_url has them; None: as whoever asks names this machine."""
+    hosts: frozenset[str] = frozenset()
+    """Names besides, as in Gateway."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        return self.hosts | {_name(url) for url in (self.url, self.reports_url) if url}
+
+
+def hosts(host: str, proxied: Proxied) -> frozenset[str] | None:
+    """The names that a server which listens on `host` answers to, None for any: see Gateway."""
+    return LOOPBACK_NAMES | {reachable(host)} | proxied.names if is_here(host) else None
+
+
+def listen(host: str, port: int, option: str = "--port") -> socket.socket:
+    """Port 0 takes any free one. `option` names the port in what is raised: SettingsError if it cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=512)
+        # Connections inherit it. asyncio sets it only on sockets that name their protocol, and without it each answer
+        # waits 40 ms for the client's delayed acknowledgement.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            allowed = "a free port; something listens there already, maybe another `daskscope serve`"
+            raise SettingsError(option, port, allowed) from error
+        if error.errno == errno.EACCES:
+            raise SettingsError(option, port, "a port that this user may use, 1024 to 65535") from error
+        raise SettingsError("--host", host, f"an address of this machine ({error.strerror or error})") from error
+
+
+def listen_beside(listener: socket.socket, host: str, port: int | None) -> socket.socket:
+    """For the origin of reports. None: the port after the listener's; on this machine alone, where nobody has to open
+    it for others, any free one if that is taken. Raises as `listen`."""
+    if port is not None:
+        return listen(host, port, "--reports-port")
+    following = port_of(listener) + 1
+    if is_here(host):
+        with suppress(SettingsError, OverflowError):
+            return listen(host, following)
+        return listen(host, 0)
+    return listen(host, following if following <= 65535 else 0, "--reports-port")
+
+
+def port_of(listener: socket.socket) -> int:
+    return listener.getsockname()[1]
+
+
+def is_here(host: str) -> bool:
+    """Whether nobody but this machine reaches what listens there."""
+    return is_loopback(f"http://{_bracketed(host)}")
+
+
+def reachable(host: str) -> str:
+    """The address that this machine itself uses for what listens on `host`."""
+    with suppress(ValueError):
+        address = ipaddress.ip_address(host)
+        if address.is_unspecified:
+            return "127.0.0.1" if address.version == 4 else "[::1]"
+    return _bracketed(host)
+
+
+def checked_url(option: str, url: str) -> str:
+    """An address that people are told, without the slash at its end. Raises SettingsError."""
+    parts = urlsplit(url)
+    plain = parts.scheme in ("http", "https") and parts.hostname and not (parts.query or parts.fragment)
+    if not plain or parts.path not in ("", "/") or "@" in parts.netloc:
+        raise SettingsError(option, url, "the address of a host, as in https://daskscope.example.org")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _name(url: str) -> str:
+    """The host of a URL as a Host header names it, without a port."""
+    return _bracketed(urlsplit(url).hostname or "")
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
