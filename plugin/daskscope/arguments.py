@@ -30,6 +30,10 @@ Origin = Literal["user", "scheduler", "dask"]
 Role = Literal["scheduler", "worker", "client"]
 Logging = Literal["scheduler", "worker", "nanny"]
 Scope = Literal["read", "ingest", "control", "report", "admin"]
+UserRole = Literal["admin", "member", "viewer"]
+"""What somebody is in an account: who looks after it, who computes, who looks."""
+Subject = Literal["reports", "idle", "retention"]
+"""What an account may want something of."""
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 

@@ -28,11 +28,6 @@ from daskscope.outcome import Outcome, judge
 DEADLINE_S = 10.0
 CONNECT_S = 3.0
 MAX_REPLY_BYTES = 64 << 10
-ACCOUNT = "daskscope-account"
-"""Header: the account that a message is for, where the token's user is in several."""
-SENT_AT = "daskscope-sent-at"
-"""Header: when this try was made, epoch milliseconds by the clock of the scheduler that made the message. What the
-server's says then is the difference of the two, and the way."""
 KEEP_S = 60.0
 """How long a connection may idle: at the usual pace none is made anew, and one that a firewall forgot is not tried."""
 
@@ -81,13 +76,13 @@ class Http:
             ("content-encoding", encoding),
         ]
         if is_own:
-            headers.append((SENT_AT, str(round(self._now() * 1e3))))
+            headers.append((wire.SENT_AT, str(round(self._now() * 1e3))))
         if self._token:
             if not _SENDABLE.fullmatch(self._token):  # the library below would quote it in its log
                 return Outcome("again", "it cannot be sent, is daskscope.token in order?")
             headers.append(("authorization", f"Bearer {self._token}"))
         if self._account:
-            headers.append((ACCOUNT, self._account))
+            headers.append((wire.ACCOUNT, self._account))
         try:
             self._deadline.start(DEADLINE_S)
             if self._pool is None:

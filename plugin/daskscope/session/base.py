@@ -46,7 +46,8 @@ class Base:
         return f"<{type(self).__name__} {self._connection.name}>"
 
     def whoami(self) -> Record:
-        """Whose the token is: its `account`, `name` and `scopes`; and `version` and `api` of the server."""
+        """Whose the token is: its `account`, `name` and `scopes`, its `user` (null for the token of a site), what they
+        are in that account (`role`) and which `accounts` they are in; and `version` and `api` of the server."""
         return Record(self._connection.get("/whoami", {}))
 
     def _asked(self, account: str | None, workspace: str | None, limit: int | None = None) -> str:

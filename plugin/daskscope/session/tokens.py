@@ -1,17 +1,18 @@
-"""Who may ask: an account's tokens. Needs a token that may `admin`."""
+"""Who may ask: tokens. Those of an account need one that may `admin`; whoever asks has their own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import get_args
+from typing import Any, get_args
 
 from daskscope.arguments import Scope, among, seconds
 from daskscope.connection import PAGE
+from daskscope.errors import SettingsError
 from daskscope.records import Record, Records
 from daskscope.session.base import Base, part
 
-_TOKENS = ("key_id", "name", "scopes", "created", "expires", "revoked")
+_TOKENS = ("key_id", "name", "user", "scopes", "created", "expires", "last_used", "revoked")
 
 
 class Tokens(Base):
@@ -20,7 +21,8 @@ class Tokens(Base):
     def list_tokens(
         self, account: str | None = None, *, limit: int | None = None, workspace: str | None = None
     ) -> Records:
-        """The account's tokens, none of their secrets."""
+        """The account's tokens and sessions (`kind`), none of their secrets: all of them for an admin, else one's
+        own. `user` is null for the token of a site; `last_used` is a day."""
         return self._list(self._asked(account, workspace, limit), "tokens", {}, limit, _TOKENS, size=PAGE)
 
     def create_token(
@@ -30,20 +32,49 @@ class Tokens(Base):
         account: str | None = None,
         *,
         expires: str | float | timedelta | None = None,
+        personal: bool | None = None,
         workspace: str | None = None,
     ) -> Record:
-        """A new token: `token` is shown this once. `scopes` are of read, ingest, control and admin; `expires` is a time
-        span like "90 days", or None until it is revoked; none outlives the token that asks."""
+        """A new token: `token` is shown this once. `scopes` are of read, ingest, control, report and admin; `expires`
+        is a time span like "90 days", or None until it is revoked; none outlives the token that asks.
+
+        A `personal` one is of whoever asks, and good in each of their accounts; any other is of the site, in this
+        account alone. None: of the site for an admin, else personal.
+        """
         wanted = [scopes] if isinstance(scopes, str) else list(scopes)
         for scope in wanted:
             among("scopes", scope, get_args(Scope))
-        body = {"name": name, "scopes": wanted, "expires_in_s": seconds(expires, "expires", _EXPIRES)}
+        body: dict[str, Any] = {"name": name, "scopes": wanted, "expires_in_s": seconds(expires, "expires", _EXPIRES)}
+        if personal is not None:
+            body["user"] = self._user() if personal else None
         return Record(self._connection.post(f"/{self._asked(account, workspace)}/tokens", body))
+
+    def rotate_token(
+        self,
+        key_id: str,
+        account: str | None = None,
+        *,
+        overlap: str | float | timedelta = "1 day",
+        workspace: str | None = None,
+    ) -> Record:
+        """A new token like the one of this `key_id`, which ends after `overlap`: time to put the new one in its place.
+        `token` is shown this once. Raises NotFound."""
+        asked = self._asked(account, workspace)
+        body = {"overlap_s": seconds(overlap, "overlap", _SPAN)}
+        return Record(self._connection.post(f"/{asked}/tokens/{part(key_id)}/rotate", body))
 
     def revoke_token(self, key_id: str, account: str | None = None, *, workspace: str | None = None) -> Record:
         """Ends a token, by the `key_id` of the list: whoever sends it is not let in any more. Raises NotFound."""
         asked = self._asked(account, workspace)
         return Record(self._connection.delete(f"/{asked}/tokens/{part(key_id)}"))
 
+    def _user(self) -> str:
+        """Who asks. Raises SettingsError for the token of a site."""
+        user: object = self._connection.get("/whoami", {}).get("user")
+        if not isinstance(user, str):
+            raise SettingsError("personal", True, "False or None: the token that asks is of a site, and nobody's own")
+        return user
 
+
+_SPAN = "a time span like '1 day', a number of seconds, or a timedelta"
 _EXPIRES = "a time span like '90 days', a number of seconds, a timedelta, or None for a token that does not expire"

@@ -12,7 +12,6 @@ from daskscope import cli, wire
 from daskscope.cli import importing as command
 from daskscope.compression import decompress
 from daskscope.importing import Progress
-from daskscope.transport import SENT_AT
 from tests.plugin.ingest_server import Server, answers
 from tests.plugin.rig import Clock
 from tests.plugin.test_importing import lay
@@ -58,7 +57,7 @@ def test_what_was_set_aside_goes_when_it_is_asked_for(tmp_path: Path) -> None:
         assert server.posts == []
         assert run(str(tmp_path), "--again").exit_code == 0
     assert [wire.decode(decompress(body, "zstd")) for _, _, body in server.posts] == messages
-    assert SENT_AT not in server.posts[0][1]
+    assert wire.SENT_AT.lower() not in server.posts[0][1]
 
 
 def test_a_wrong_address_leaves_all_where_it_is(tmp_path: Path) -> None:
