@@ -12,6 +12,8 @@ from constructs import Construct
 
 from daskscope_infra.bundles import Family
 from daskscope_infra.function import Function
+from daskscope_infra.lake_tables import AUDIT
+from daskscope_infra.reports import INCOMING, PRIVATE, PUBLIC, SHOWN
 from daskscope_infra.settings import Settings
 from daskscope_infra.stores import Stores
 from daskscope_lambdas import registry
@@ -81,9 +83,11 @@ class Functions(Construct):
 
     def _let_ingest(self) -> None:
         role, stores = self.ingest.role, self._stores
-        stores.items(role, ["dynamodb:GetItem"], ["token/*", "cluster/*"])
+        # Whose token it is, what they are in the account, and when its clusters are to close.
+        stores.items(role, ["dynamodb:GetItem"], ["token/*", "member/*", "policy/*", "cluster/*"])
         stores.items(role, ["dynamodb:PutItem"], ["cluster/*", "number/*"])
-        stores.items(role, ["dynamodb:UpdateItem"], ["cluster/*", "account/*"])
+        # And that a token is used.
+        stores.items(role, ["dynamodb:UpdateItem"], ["cluster/*", "account/*", "token/*"])
         stores.objects(role, ["s3:PutObject"], [CODE])
         # Which code is about to go: it is kept under another name.
         stores.names(role)
@@ -120,19 +124,48 @@ class Functions(Construct):
         stores.items(role, ["dynamodb:BatchGetItem"], ["number/*"])
         # Who asks a cluster to close writes that down in its row.
         stores.items(role, ["dynamodb:UpdateItem"], ["cluster/*"])
-        # Whose token is of scope admin makes, lists and revokes those of the account.
+        # Tokens are made, listed and revoked; sessions are tokens, too.
         stores.items(role, ["dynamodb:PutItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"], ["token/*"])
+        # People come, by codes that are good once, and go; a name stays claimed for ever.
+        stores.items(role, ["dynamodb:GetItem", "dynamodb:PutItem"], ["user/*", "member/*", "ticket/*"])
+        stores.items(role, ["dynamodb:PutItem"], ["joined/*"])
+        stores.items(role, ["dynamodb:BatchGetItem"], ["member/*"])
+        stores.items(role, ["dynamodb:DeleteItem"], ["member/*", "joined/*", "ticket/*"])
+        # What the account wants.
+        stores.items(role, ["dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"], ["policy/*"])
         stores.index(role, registry.LISTING)
         stores.names(role)
         stores.objects(role, ["s3:GetObject"], [OPEN, SEALED, ROLLUPS, CATALOG, PRICES, CODE])
+        # What was done to an account, before it is done.
+        stores.objects(role, ["s3:PutObject"], [f"{OPEN}{AUDIT}/", LATE])
+        self._let_keep_reports()
         stores.keys(role)
         stores.unlock(role, ["dynamodb", "s3", "ssm"])
+
+    def _let_keep_reports(self) -> None:
+        role, stores = self.api.role, self._stores
+        reports = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"]
+        stores.items(role, reports, ["report/*"])
+        stores.items(role, ["dynamodb:UpdateItem"], ["report/*", "reporter/*"])
+        stores.file_names(role)
+        # Who was let bring or save a file does so in this role's name. Large ones are copied in parts.
+        stores.files(role, ["s3:GetObject"], [INCOMING, PUBLIC, PRIVATE])
+        stores.files(role, ["s3:PutObject", "s3:AbortMultipartUpload"], [INCOMING, PUBLIC, PRIVATE, SHOWN])
+        stores.files(role, ["s3:DeleteObject"], [INCOMING, PUBLIC, PRIVATE])
 
     def _let_sweep(self) -> None:
         role, stores = self.sweep.role, self._stores
         stores.index(role, registry.LIVING)
-        stores.items(role, ["dynamodb:BatchGetItem", "dynamodb:UpdateItem"], ["cluster/*"])
-        stores.unlock(role, ["dynamodb"])
+        stores.items(role, ["dynamodb:BatchGetItem", "dynamodb:UpdateItem"], ["cluster/*", "report/*"])
+        # Reports go when their account wants them no longer, or are hidden where it wants none to be public.
+        stores.index(role, registry.LISTING)
+        stores.items(role, ["dynamodb:GetItem"], ["policy/*"])
+        stores.items(role, ["dynamodb:DeleteItem"], ["report/*"])
+        stores.file_names(role)
+        stores.files(role, ["s3:GetObject"], [PUBLIC, PRIVATE])
+        stores.files(role, ["s3:PutObject", "s3:AbortMultipartUpload"], [PRIVATE])
+        stores.files(role, ["s3:DeleteObject"], [INCOMING, PUBLIC, PRIVATE])
+        stores.unlock(role, ["dynamodb", "s3"])
 
     def _let_compact(self) -> None:
         role, stores = self.compact.role, self._stores
@@ -150,10 +183,13 @@ class Functions(Construct):
         # What was asked to go and how far it has come, and how long things are kept.
         stores.index(role, registry.LISTING)
         stores.items(role, ["dynamodb:BatchGetItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"], ["deletion/*"])
-        stores.items(role, ["dynamodb:GetItem", "dynamodb:DeleteItem"], ["policy/*"])
+        stores.items(role, ["dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"], ["policy/*"])
         # A deleted cluster's row becomes the mark that it was deleted, one that is kept no longer goes; so does what
         # stands beside it.
         stores.items(role, ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:PutItem"], ["cluster/*"])
         stores.items(role, ["dynamodb:DeleteItem"], ["cluster/*", "number/*", "account/*"])
-        stores.items(role, ["dynamodb:BatchGetItem", "dynamodb:DeleteItem"], ["token/*"])
+        # With an account go its tokens and invitations, its people, but for their names, and its reports.
+        stores.items(role, ["dynamodb:BatchGetItem"], ["token/*", "member/*", "report/*"])
+        stores.items(role, ["dynamodb:DeleteItem"], ["token/*", "ticket/*", "member/*", "joined/*", "report/*"])
+        stores.files(role, ["s3:DeleteObject"], [INCOMING, PUBLIC, PRIVATE])
         stores.unlock(role, ["dynamodb", "s3"])

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from daskscope_query import layout
 
+AUDIT = "audit"
+"""What was done to accounts: written by the API itself."""
 TABLES = (
     "clusters", "samples", "workers", "members", "deaths", "groups", "computations", "spans", "fine_metrics", "tasks",
-    "exceptions", "events", "logs", "profiles",
+    "exceptions", "events", "logs", "profiles", AUDIT,
 )  # fmt: skip
 """Their days that are over lie under `layout.SEALED`."""
 ROLLUPS = ("prefixes_daily", "exceptions_daily", "clusters_daily")

@@ -17,6 +17,7 @@ from constructs import Construct
 WILDCARDS: Mapping[str, Mapping[str, str]] = {
     "AWS::IAM::Policy": {
         "<>/open/*": "Files of open days: their names are made of what is in them.",
+        "<>/open/audit/*": "What was done to accounts, as it happens: likewise.",
         "<>/sealed/*": "Files of sealed days: a day and an account are a folder.",
         "<>/rollups/*": "Roll-ups of sealed days: likewise.",
         "<>/catalog/*": "All clusters of an account: a moment and an account are a name.",
@@ -26,6 +27,10 @@ WILDCARDS: Mapping[str, Mapping[str, str]] = {
         "<>/dead/*": "Messages that could not be kept: their names are made of what is in them.",
         "<>/code/*": "Pieces of code: their names are their hashes. What they hold is encrypted once more.",
         "<>/unused/*": "Which code is about to go: a day and an account are a name.",
+        "<>/incoming/*": "Files of reports that were brought: each has a name of random bits.",
+        "<>/public/*": "Files of reports that all who know an address may see: likewise.",
+        "<>/private/*": "Files of reports of an account's members: likewise.",
+        "<>/shown/*": "Copies of those for who was let see one: likewise, with until when.",
         "arn:<>:ssm:<>:<>:parameter/daskscope/<>/<>/keys/*": "Keys of accounts: these come while the stack stands.",
         "<>:*": "A schedule may call a function in any of its versions: there is but one, and the CDK writes it so.",
     },

@@ -31,6 +31,8 @@ class DaskscopeStack(Stack):
         Schedules(self, "Schedules", sweep=functions.sweep, compact=functions.compact)
         self._tell("Address", http_api.address)
         self._tell("Bucket", stores.env.bucket)
+        self._tell("Reports", stores.env.reports)
+        self._tell("ReportsBucket", stores.env.reports_bucket)
         self._tell("Table", stores.env.table)
         self._tell("QueueUrl", stores.env.queue_url)
         self._tell("DeadLetterQueueUrl", stores.queues.dead_letters.queue_url)

@@ -1,4 +1,4 @@
-"""What is kept where: bucket, table, queues, the accounts' keys; and how a role is let to each of them."""
+"""What is kept where: buckets, table, queues, the accounts' keys; and how a role is let to each of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from daskscope_infra.bucket import Bucket
 from daskscope_infra.key import CustomerKey
 from daskscope_infra.policies import allow
 from daskscope_infra.queues import Queues
+from daskscope_infra.reports import Reports
 from daskscope_infra.settings import Settings
 from daskscope_infra.table import Table
 from daskscope_lambdas.env import AwsEnv
@@ -29,12 +30,15 @@ class Stores(Construct):
         self.bucket = Bucket(self, "Lake", retention_days=settings.retention_days, key=key, removal=removal).bucket
         self.table = Table(self, "Registry", key=key, removal=removal).table
         self.queues = Queues(self, "Queues", hidden_s=hidden_s, key=key)
+        self.reports = Reports(self, "Reports", key=key, removal=removal)
         self.env = AwsEnv(
             bucket=self.bucket.bucket_name,
             table=self.table.table_name,
             queue_url=self.queues.queue.queue_url,
             keys=_keys_path(),
             keys_kms_key=key.key_arn if key else "",
+            reports_bucket=self.reports.bucket.bucket_name,
+            reports=self.reports.address,
         )
 
     def objects(self, role: iam.IRole, actions: Sequence[str], prefixes: Sequence[str]) -> None:
@@ -44,6 +48,14 @@ class Stores(Construct):
     def names(self, role: iam.IRole) -> None:
         """The names of all objects: for lists, and because S3 calls a missing one forbidden to whoever may not list."""
         allow(role, ["s3:ListBucket"], [self.bucket.bucket_arn])
+
+    def files(self, role: iam.IRole, actions: Sequence[str], prefixes: Sequence[str]) -> None:
+        """`actions` on files of reports under these prefixes."""
+        allow(role, actions, [self.reports.bucket.arn_for_objects(f"{prefix}*") for prefix in prefixes])
+
+    def file_names(self, role: iam.IRole) -> None:
+        """As `names`, of the files of reports."""
+        allow(role, ["s3:ListBucket"], [self.reports.bucket.bucket_arn])
 
     def items(self, role: iam.IRole, actions: Sequence[str], keys: Sequence[str]) -> None:
         """`actions` on items with such keys, in which `*` stands for anything."""

@@ -20,8 +20,8 @@ One table, one text key. No two kinds of item share one, and none is written by 
 Two sparse, keys-only indexes. What stands in them does not change while a cluster lives, so that a message writes its
 own item and nothing else:
 
-    listing    LISTED_IN, LISTED_AT    clusters, tokens, members and reports by account, the accounts of a person,
-                                       accounts, deletions, policies: as lists go
+    listing    LISTED_IN, LISTED_AT    clusters, tokens, members, tickets and reports by account, the accounts of a
+                                       person, accounts, deletions, policies: as lists go
     living     LIVES_IN                clusters that have not ended, as far as anybody knows
 """
 
@@ -32,8 +32,8 @@ KEY = "key"
 
 LISTING = "listing"
 LISTED_IN = "listed_in"
-"""Partition key (S) of LISTING: `clusters/<account>`, `tokens/<account>`, `members/<account>`, `reports/<account>`,
-`joined/<user>`, `accounts`, `reporters`, `deletions` or `policies`."""
+"""Partition key (S) of LISTING: `clusters/<account>`, `tokens/<account>`, `members/<account>`, `tickets/<account>`,
+`reports/<account>`, `joined/<user>`, `accounts`, `reporters`, `deletions` or `policies`."""
 LISTED_AT = "listed_at"
 """Sort key (S) of LISTING: text that sorts like the list."""
 

@@ -28,7 +28,16 @@ from daskscope.spool import folder
 from daskscope_lambdas.embedded import credentials
 from daskscope_lambdas.embedded.asgi import Gateway
 from daskscope_lambdas.embedded.function import Function, log_plainly
-from daskscope_lambdas.embedded.listening import Proxied, hosts, is_here, listen, listen_beside, port_of, reachable
+from daskscope_lambdas.embedded.listening import (
+    AS_ASKED,
+    Proxied,
+    hosts,
+    is_here,
+    listen,
+    listen_beside,
+    port_of,
+    reachable,
+)
 from daskscope_lambdas.embedded.messages import Receive, Scope, Send
 from daskscope_lambdas.embedded.reports_origin import ReportsOrigin
 from daskscope_lambdas.embedded.schedule import Schedule
@@ -50,6 +59,7 @@ class Running:
     url: str
     sign_in_url: str
     """Lets a browser in, once."""
+    reports_url: str
     port: int
     reports_port: int
     data: Path
@@ -73,7 +83,7 @@ def run(
     port: int = PORT,
     data: str | None = None,
     ready: Callable[[Running], None] | None = None,
-    proxied: Proxied = Proxied(),
+    proxied: Proxied = AS_ASKED,
     reports_port: int | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; `ready` is called once it listens. Port 0 takes any free one; of reports None the
@@ -124,8 +134,9 @@ def _run(
         if ready:
             link = f"{here.address or url}/{credentials.link_of(world, allowed).url}"
             plain = not is_here(host) and not here.address.startswith("https:")
-            ready(Running(url=here.address or url, sign_in_url=link, port=port, reports_port=reports_port,
-                          data=home, open=here.pages == "open", is_plain=plain))  # fmt: skip
+            beside = here.reports if proxied.reports_url else f"http://{reachable(host)}{here.reports}"
+            ready(Running(url=here.address or url, sign_in_url=link, reports_url=beside, port=port,
+                          reports_port=reports_port, data=home, open=here.pages == "open", is_plain=plain))  # fmt: skip
 
     async def serve_both(scope: Scope, receive: Receive, send: Send) -> None:
         """By the port that was asked: two origins to a browser."""

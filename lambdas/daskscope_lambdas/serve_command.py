@@ -57,6 +57,7 @@ def serve(
 def _announce(running: Running) -> None:
     click.echo(f"daskscope is at {running.url}")
     click.echo(f"sign in at      {running.sign_in_url}")
+    click.echo(f"reports are at  {running.reports_url}")
     click.echo(f"data is in      {running.data}")
     if running.is_plain:
         click.echo(_PLAIN.format(port=running.port, reports_port=running.reports_port))

@@ -25,5 +25,5 @@ def where_tokens_are(server: Server, data: str) -> str:
         return f"The token for {server.url} came from one of: {places}. To get another: {again}{also}."
     return (
         f"No token for {server.url} was found; looked at: {places}, {login.path()}. To get one: {again}, or export "
-        f"DASK_DASKSCOPE__TOKEN=...{also}."
+        f"DASK_DASKSCOPE__TOKEN=TOKEN{also}."
     )

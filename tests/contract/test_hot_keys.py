@@ -15,6 +15,7 @@ from daskscope_lambdas.adapters import aws
 from daskscope_lambdas.env import AwsEnv
 from daskscope_lambdas.registry import KEY, LISTED_AT, LISTED_IN, LISTING, LIVES_IN, LIVING
 from daskscope_lambdas.service.code import CodeKeeper
+from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.testing import FakeClock
 from tests.aws_world import make_world, point_at
@@ -87,7 +88,8 @@ def test_a_post_writes_its_clusters_item_and_nothing_that_others_write(
     ledger = Ledger(clients.dynamodb())
     registry = aws.DynamoClusters(clients.dynamodb, env.table)
     codes = CodeKeeper(aws.S3Objects(clients.s3, env.bucket), aws.SsmVault(clients.ssm, env.keys))
-    ingest = Ingest(aws.SqsQueue(clients.sqs, env.queue_url), registry, codes, clock)
+    idle = IdlePolicy(aws.DynamoPolicies(clients.dynamodb, env.table), clock)
+    ingest = Ingest(aws.SqsQueue(clients.sqs, env.queue_url), registry, codes, idle, clock)
     uuids = [f"{n:032x}" for n in range(CLUSTERS)]
 
     def posts(uuid: str) -> list[wire.Reply]:

@@ -39,6 +39,17 @@ def test_one_that_never_was_is_missing(tickets: Tickets, ticket: Ticket) -> None
     assert tickets.find(ticket.key) == ticket
 
 
+def test_those_of_an_account_are_forgotten_and_no_others(tickets: Tickets, ticket: Ticket) -> None:
+    others = [replace(ticket, key="cd" * 32, told={"account": "other"}), replace(ticket, key="ef" * 32, told={})]
+    for each in (ticket, *others):
+        tickets.add(each)
+    tickets.forget("acme")
+    tickets.forget("nobody")
+    with pytest.raises(Missing):
+        tickets.find(ticket.key)
+    assert [tickets.find(each.key) for each in others] == others
+
+
 def test_a_taken_key_keeps_its_ticket(tickets: Tickets, ticket: Ticket) -> None:
     tickets.add(ticket)
     with pytest.raises(Taken):

@@ -72,6 +72,10 @@ async def _no_api(_event: dict[str, Any]) -> Any:
     raise AssertionError("nobody asks here")
 
 
+async def _no_uploads(*_: object) -> None:
+    raise AssertionError("nobody brings a report here")
+
+
 @dataclass(frozen=True, slots=True)
 class Felt:
     """Milliseconds that the others' posts took, and what they and the crowd were answered."""

@@ -126,6 +126,10 @@ async def _no_api(event: dict[str, Any]) -> Any:
     raise AssertionError(f"nobody asks the API through the proxy: {event['rawPath']}")
 
 
+async def _no_uploads(*_: object) -> None:
+    raise AssertionError("nobody brings a report through the proxy")
+
+
 @contextlib.contextmanager
 def _listening(gateway: Gateway) -> Generator[int]:
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)

@@ -47,6 +47,11 @@ class Template:
     def outputs(self) -> dict[str, str]:
         return {name: flat(output["Value"]) for name, output in self.body["Outputs"].items()}
 
+    def bucket(self, output: str = "Bucket") -> tuple[str, dict[str, Any]]:
+        """The logical id and the properties of what that output names: the lake, or the reports."""
+        name = self.outputs()[output].strip("<>")
+        return name, self.of_type("AWS::S3::Bucket")[name]["Properties"]
+
     def functions(self) -> dict[str, dict[str, Any]]:
         """daskscope's own, by the module of their handler."""
         found = self.properties("AWS::Lambda::Function")

@@ -66,9 +66,9 @@ def test_nothing_travels_in_the_clear(template: Template) -> None:
         if statement.effect == "Deny" and statement.conditions.get("Bool") == {"aws:SecureTransport": "false"}
         for resource in statement.resources
     }
-    (bucket,) = template.of_type("AWS::S3::Bucket")
-    queues = template.of_type("AWS::SQS::Queue")
-    assert refused == {f"<{bucket}.Arn>", f"<{bucket}.Arn>/*", *(f"<{queue}.Arn>" for queue in queues)}
+    buckets, queues = template.of_type("AWS::S3::Bucket"), template.of_type("AWS::SQS::Queue")
+    of_buckets = {f"<{bucket}.Arn>{rest}" for bucket in buckets for rest in ("", "/*")}
+    assert refused == of_buckets | {f"<{queue}.Arn>" for queue in queues}
     for statement in template.statements():
         if statement.effect == "Deny":
             assert statement.principals == ["*"]
@@ -76,8 +76,8 @@ def test_nothing_travels_in_the_clear(template: Template) -> None:
             assert statement.actions[0] in ("s3:*", "sqs:*")
 
 
-def _under(template: Template, *prefixes: str) -> set[str]:
-    (bucket,) = template.of_type("AWS::S3::Bucket")
+def _under(template: Template, *prefixes: str, bucket: str = "Bucket") -> set[str]:
+    bucket, _ = template.bucket(bucket)
     return {f"<{bucket}.Arn>/{prefix}/*" for prefix in prefixes}
 
 

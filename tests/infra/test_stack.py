@@ -90,11 +90,13 @@ def test_functions_find_in_their_environment_what_the_stack_made(plain: Template
                 queue_url=outputs["QueueUrl"],
                 keys=outputs["Keys"],
                 keys_kms_key=outputs.get("KeysKmsKey", ""),
+                reports_bucket=outputs["ReportsBucket"],
+                reports=outputs["Reports"],
             )
 
 
 def test_the_outputs_are_what_deploy_and_the_users_of_a_stack_read(plain: Template, chosen: Template) -> None:
-    always = {"Address", "Bucket", "Table", "QueueUrl", "DeadLetterQueueUrl", "Keys"}
+    always = {"Address", "Bucket", "Reports", "ReportsBucket", "Table", "QueueUrl", "DeadLetterQueueUrl", "Keys"}
     assert plain.outputs().keys() == always
     assert chosen.outputs().keys() == always | {"KeysKmsKey"}
 
@@ -158,8 +160,12 @@ def test_access_logs_hold_no_query_string_and_no_header(template: Template) -> N
     assert stage["AccessLogSettings"]["DestinationArn"]["Fn::GetAtt"][0] in template.of_type("AWS::Logs::LogGroup")
 
 
-def test_nothing_public_about_the_bucket(template: Template) -> None:
-    (bucket,) = template.properties("AWS::S3::Bucket")
+def test_nothing_public_about_a_bucket(template: Template) -> None:
+    for bucket in template.properties("AWS::S3::Bucket"):
+        _is_private(bucket)
+
+
+def _is_private(bucket: dict[str, Any]) -> None:
     assert bucket["PublicAccessBlockConfiguration"] == dict.fromkeys(
         ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"), True
     )
@@ -177,7 +183,7 @@ def test_each_table_has_its_life(plain: Template, chosen: Template) -> None:
         prefix("clusters_daily"): (None, 800),
     }
     for template in (plain, chosen):
-        (bucket,) = template.properties("AWS::S3::Bucket")
+        _, bucket = template.bucket()
         assert bucket["LifecycleConfiguration"]["TransitionDefaultMinimumObjectSize"] == "all_storage_classes_128K"
         everywhere = [rule for rule in bucket["LifecycleConfiguration"]["Rules"] if "Prefix" not in rule]
         assert [rule["AbortIncompleteMultipartUpload"] for rule in everywhere] == [{"DaysAfterInitiation": 1}]
@@ -186,7 +192,7 @@ def test_each_table_has_its_life(plain: Template, chosen: Template) -> None:
 
 def _lives(template: Template) -> dict[str, tuple[Any, int | None]]:
     """By prefix, the transitions and the end."""
-    (bucket,) = template.properties("AWS::S3::Bucket")
+    _, bucket = template.bucket()
     rules = bucket["LifecycleConfiguration"]["Rules"]
     assert {rule["Status"] for rule in rules} == {"Enabled"}
     return {r["Prefix"]: (r.get("Transitions"), r.get("ExpirationInDays")) for r in rules if "Prefix" in r}
@@ -252,9 +258,9 @@ def test_api_and_ingest_answer_before_the_gateway_gives_up(template: Template) -
 
 
 def test_all_is_encrypted_by_aws_unless_a_key_is_wanted(plain: Template) -> None:
-    (bucket,) = plain.properties("AWS::S3::Bucket")
-    (rule,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    assert rule["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
+    for bucket in plain.properties("AWS::S3::Bucket"):
+        (rule,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+        assert rule["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
     assert all(queue["SqsManagedSseEnabled"] for queue in plain.properties("AWS::SQS::Queue"))
     # Tables and logs have no switch: without a key of one's own they are under one of AWS's.
     assert "SSESpecification" not in plain.one("AWS::DynamoDB::Table")["Properties"]
@@ -265,10 +271,10 @@ def test_a_key_of_ones_own_encrypts_all_that_is_kept(chosen: Template) -> None:
     ((name, key),) = chosen.of_type("AWS::KMS::Key").items()
     assert key["Properties"]["EnableKeyRotation"] is True
     mine = {"Fn::GetAtt": [name, "Arn"]}
-    (bucket,) = chosen.properties("AWS::S3::Bucket")
-    (rule,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    assert rule["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": mine}
-    assert rule["BucketKeyEnabled"] is True
+    for bucket in chosen.properties("AWS::S3::Bucket"):
+        (rule,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+        assert rule["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": mine}
+        assert rule["BucketKeyEnabled"] is True
     table = chosen.one("AWS::DynamoDB::Table")["Properties"]["SSESpecification"]
     assert table == {"KMSMasterKeyId": mine, "SSEEnabled": True, "SSEType": "KMS"}
     assert [queue["KmsMasterKeyId"] for queue in chosen.properties("AWS::SQS::Queue")] == [mine] * 2

@@ -23,6 +23,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in list(os.environ):
         if name.startswith("DASK_DASKSCOPE"):
             monkeypatch.delenv(name)
+    monkeypatch.setattr(dask.config, "PATH", str(tmp_path / "dask"))
     folder = tmp_path / "data"
     with dask.config.set({"daskscope": {"data": str(folder)}}):
         yield folder

@@ -148,3 +148,44 @@ def test_tokens_do_not_show() -> None:
 )
 def test_is_loopback(url: str, here: bool) -> None:
     assert is_loopback(url) is here
+
+
+LOGIN = {
+    "login_server": "https://scope.example.org/x",
+    "login_token": "asks",
+    "login_ingest_token": "reports",
+    "login_account": "team",
+    "login_user": "ann",
+}
+
+
+def test_a_login_is_for_its_server_and_for_no_other(tmp_path: Path) -> None:
+    there = Server("https://scope.example.org/x", "asks", "reports", None, "team", "team")
+    assert find_server(settings(tmp_path, **LOGIN)) == there
+    for same in ("https://scope.example.org/x", "https://SCOPE.example.org:443/x/"):
+        found = find_server(settings(tmp_path, **LOGIN, server=same))
+        assert found is not None
+        assert (found.token, found.ingest_token, found.account, found.origin) == ("asks", "reports", "team", "login")
+    for other in ("http://scope.example.org/x", "https://scope.example.org", "https://scope.example.org/y",
+                  "https://scope.example.org:8443/x", "https://scope.example.org.evil.org/x"):  # fmt: skip
+        assert find_server(settings(tmp_path, **LOGIN, server=other)) == Server(other)
+    assert find_server(settings(tmp_path, **LOGIN, server="file:///shared")) is None
+
+
+def test_a_login_wins_over_the_server_on_this_machine_and_a_configured_token_over_both(tmp_path: Path) -> None:
+    leave(tmp_path)
+    here = f"http://127.0.0.1:{PORT}"
+    at_home = LOGIN | {"login_server": here}
+    assert find_server(settings(tmp_path, **LOGIN, server=here)) == Server(here, "t", "i", "d")
+    assert find_server(settings(tmp_path, **at_home)) == Server(here, "asks", "reports", "d", "team", "team")
+    assert find_server(settings(tmp_path, **at_home, token="mine")) == Server(here, "mine", "mine", "d")
+    of_site = find_server(settings(tmp_path, **at_home, ingest_token="site"))
+    assert of_site == Server(here, "asks", "site", "d", "team", None), "the site's token says for which account"
+    named = find_server(settings(tmp_path, **at_home, account="other"))
+    assert named == Server(here, "asks", "reports", "d", "other", "other")
+
+
+def test_who_may_not_report_ships_no_token_that_reads(tmp_path: Path) -> None:
+    found = find_server(settings(tmp_path, **{**LOGIN, "login_ingest_token": None}))
+    assert found is not None
+    assert (found.token, found.ingest_token) == ("asks", None)

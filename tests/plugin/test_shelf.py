@@ -280,8 +280,11 @@ def test_without_zstandard_what_another_wrote_with_it_goes_all_the_same(
 
 
 def test_each_account_on_each_server_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    accounts = [("http://a:1", "t"), ("http://a:2", "t"), ("https://b", "t"), ("https://b", "u"), ("https://b", None)]
-    places = {place_of(tmp_path, server, token) for server, token in accounts}
+    accounts: list[tuple[str, str | None, str | None]] = [
+        ("http://a:1", "t", None), ("http://a:2", "t", None), ("https://b", "t", None), ("https://b", "u", None),
+        ("https://b", None, None), ("https://b", "t", "team"), ("https://b", "t", "other"),
+    ]  # fmt: skip
+    places = {place_of(tmp_path, server, token, account) for server, token, account in accounts}
     assert len(places) == len(accounts)
     assert {place.parent for place in places} == {tmp_path}
     assert all(len(place.name) == 16 for place in places)

@@ -51,6 +51,18 @@ def test_each_try_says_when_it_was_made_by_the_clock_here() -> None:
     assert [body for *_, body in server.posts][:2] == [b"the same body"] * 2
 
 
+def test_the_account_that_is_named_goes_along_and_one_that_there_is_not_for_this_token_is_no_fault_of_a_message() -> (
+    None
+):
+    nobody_s = {"error": {"code": "not-found", "message": "No account team for this token."}}
+    server = Server(answers(404, nobody_s))
+    with server.running() as url, contextlib.closing(Http(url, TOKEN, account="team")) as http:
+        outcome = http.deliver("c-b-1", b"body", "zstd")
+        assert post(url).verdict == "refused", "nobody named an account: this is another address"
+    assert (outcome.verdict, outcome.reason) == ("denied", "HTTP 404: No account team for this token.")
+    assert [headers.get("daskscope-account") for _, headers, _ in server.posts] == ["team", None]
+
+
 def test_without_a_token_none_is_sent() -> None:
     server = Server(answers(200, REPLY))
     with server.running() as url:

@@ -30,6 +30,10 @@ class Proxied:
         return self.hosts | {_name(url) for url in (self.url, self.reports_url) if url}
 
 
+AS_ASKED = Proxied()
+"""No proxy."""
+
+
 def hosts(host: str, proxied: Proxied) -> frozenset[str] | None:
     """The names that a server which listens on `host` answers to, None for any: see Gateway."""
     return LOOPBACK_NAMES | {reachable(host)} | proxied.names if is_here(host) else None

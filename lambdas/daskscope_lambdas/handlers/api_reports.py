@@ -72,15 +72,15 @@ def report(account: str, number: str) -> Response[str]:
 
 @router.put("/api/v1/<account>/reports/<number>")
 def change(account: str, number: str) -> Response[str]:
-    principal, id = _principal(account), reported.id_of(account, number)
+    principal, report_id = _principal(account), reported.id_of(account, number)
     private = posted.json_object(router.current_event.raw_event, _Change, {"private": True}).private
-    return answering.answer(_record(reported.set_private(router.current_event, principal, id, private)))
+    return answering.answer(_record(reported.set_private(router.current_event, principal, report_id, private)))
 
 
 @router.delete("/api/v1/<account>/reports/<number>")
 def delete(account: str, number: str) -> Response[str]:
-    principal, id = _principal(account), reported.id_of(account, number)
-    row = reported.delete(router.current_event, principal, id)
+    principal, report_id = _principal(account), reported.id_of(account, number)
+    row = reported.delete(router.current_event, principal, report_id)
     sentence = f"Report {row.id} is deleted. Where somebody just looked at it, it may show for 60 s more."
     return answering.answer({**_record(row), "sentence": sentence})
 

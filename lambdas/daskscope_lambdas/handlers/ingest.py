@@ -9,6 +9,7 @@ import msgspec
 
 from daskscope_lambdas.handlers import errors, house, posted, versions
 from daskscope_lambdas.service.code import CodeKeeper
+from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.tokens import require
 
@@ -18,17 +19,18 @@ house.start("tokens", "clusters", "queue", "objects")
 @cache
 def _ingest() -> Ingest:
     world = house.adapters()
-    return Ingest(world.queue, world.clusters, CodeKeeper(world.objects, world.vault), world.clock)
+    codes, idle = CodeKeeper(world.objects, world.vault), IdlePolicy(world.policies, world.clock)
+    return Ingest(world.queue, world.clusters, codes, idle, world.clock)
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """An API Gateway v2 event to its response."""
     try:
         headers: dict[str, str | None] = event.get("headers") or {}
-        principal = house.gate().principal(headers.get("authorization"))
+        principal = house.gate().principal(headers.get("authorization"), posted.account(event))
         require(principal, "ingest")
         body, encoding = posted.body(event)
-        reply = _ingest().take(principal.account, body, encoding, posted.sent_at_ms(event))
+        reply = _ingest().take(principal.account, body, encoding, posted.sent_at_ms(event), principal.user)
     except Exception as error:  # noqa: BLE001 - the edge of the function: everything becomes an answer, faults are logged
         return versions.told(errors.response(errors.problem(error, event["requestContext"]["requestId"])))
     text = msgspec.json.encode(reply).decode()

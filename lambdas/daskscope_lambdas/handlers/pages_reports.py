@@ -64,17 +64,19 @@ def report(account: str, name: str) -> Response[str]:
         may_show=policy.public,
     )
     if frame:
-        found.headers["Content-Security-Policy"] = f"{pages.headers()['Content-Security-Policy']}; frame-src {_origin(frame)}"
+        found.headers["Content-Security-Policy"] = (
+            f"{pages.headers()['Content-Security-Policy']}; frame-src {_origin(frame)}"
+        )
     return found
 
 
-@router.get("/<account>/reports/<name>/file")
-def file(account: str, name: str) -> Response[str]:
-    """On to the file, by an address that is good for some minutes: to see it alone, or with `download` to save it."""
+@router.get("/<account>/reports/<name>/download")
+def download(account: str, name: str) -> Response[str]:
+    """On to the file, by an address under which a browser saves it. There is none here to see it alone: without our
+    page around it, it could lead its reader elsewhere."""
     event = router.current_event
     row, _ = _asked(account, name)
-    download = "download" in event.query_string_parameters
-    found = framing.address(event, row, reported.keeper().policy(account), download)
+    found = framing.address(event, row, reported.keeper().policy(account), download=True)
     if not found:
         raise NotFound(_NO_ORIGIN if framing.origin(event) is None else f"The file of report {row.id} is not here.")
     return Response(303, "text/plain; charset=utf-8", "", {**pages.headers(), "Location": found})

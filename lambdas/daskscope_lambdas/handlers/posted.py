@@ -61,6 +61,11 @@ def json_object(event: Mapping[str, Any], shape: type[S], example: Mapping[str, 
         raise BadMessage(f"The body is not JSON like {json.dumps(example)}: {error}.") from error
 
 
+def account(event: Mapping[str, Any]) -> str | None:
+    """Which account the sender says it is for; None for none, which is that of the token."""
+    return ((event.get("headers") or {}).get(wire.ACCOUNT.lower()) or "").strip() or None
+
+
 def sent_at_ms(event: Mapping[str, Any]) -> int | None:
     """What the sender's clock showed when it sent this; None for none that a clock can show: no message is refused
     for it."""

@@ -84,3 +84,7 @@ class Tickets(Protocol):
     def take(self, key: str) -> Ticket:
         """The ticket, which is gone then: of many callers one gets it. Raises Missing."""
         ...
+
+    def forget(self, account: str) -> None:
+        """Nobody gets those any more that tell of the account as `account`. One that was just added may stay."""
+        ...

@@ -84,6 +84,7 @@ def registry_columns(row: ClusterRow) -> dict[str, Any]:
         "cluster_id": row.id,
         "name": name_of(row),
         "user": who.get("user"),
+        "user_claimed": who.get("user_claimed"),
         "host": who.get("host"),
         "kind": who.get("kind") or None,
         "tags": list(who.get("tags", {}).items()),

@@ -2,8 +2,8 @@
 
 What is asked for is written down first; from then on no answer shows it (found.py), whatever becomes of who asked. Then
 
-1. the registry forgets: rows, which leave a fingerprint so that none comes again; of an account also its tokens, what
-   it wanted, and the key to its code;
+1. the registry forgets: rows, which leave a fingerprint so that none comes again; of an account also what it has beside
+   them (belongings.py): tokens, people, reports, what it wanted, the key to its code;
 2. sealed days are made anew without it (rewrite.py), and those that are sealed later leave it out (exclusions.py);
 3. after REST_DAYS, when no queue can hold a message of it any more, all sealed days are looked through once more, and
    what names it goes too: the plans of days, and that it was asked for.
@@ -23,10 +23,9 @@ from datetime import date, timedelta
 from typing import Any
 
 from daskscope_lambdas.ports import ClusterRow, Deletion, Missing, StoreError
-from daskscope_lambdas.service.code import CodeKeeper
+from daskscope_lambdas.service.belongings import forget_belongings
 from daskscope_lambdas.service.exclusions import PASS_S, excluding
 from daskscope_lambdas.service.letters import Letters
-from daskscope_lambdas.service.price_store import PriceKeeper
 from daskscope_lambdas.service.rewrite import Rewriter
 from daskscope_lambdas.service.world import World
 from daskscope_query import files, layout
@@ -44,7 +43,6 @@ _TOGETHER = 500
 class Deleter:
     def __init__(self, world: World) -> None:
         self._world = world
-        self._codes = CodeKeeper(world.objects, world.vault)
         self._letters = Letters(world.objects, world.clock)
         self._rewriter = Rewriter(world.objects, world.lake_root)
 
@@ -97,23 +95,12 @@ class Deleter:
             with suppress(Missing):
                 world.clusters.forget(account, deletion.cluster, deletion.asked_at)
         else:
-            world.tokens.forget(account, deletion.asked_at)
+            forget_belongings(world, account, deletion.asked_at)
             for row in rows_of(world, account):
                 if row.first_received_at <= deletion.asked_at + PASS_S:
                     with suppress(Missing):
                         world.clusters.forget(account, row.uuid, deletion.asked_at)
-            if not self._used_again(deletion):
-                world.policies.set_wish(account, "retention", {})
-                self._codes.forget(account)
-                PriceKeeper(world.objects, world.clock).clear(account)
         self._forget_letters(deletion)
-
-    def _used_again(self, deletion: Deletion) -> bool:
-        """Whether there is a token made since: then what else has the name now is its new owner's.
-
-        What was there before went when it was asked for. Code that came since, and no row names, goes by unused.py.
-        """
-        return any(token.created_at > deletion.asked_at for token in self._world.tokens.list(deletion.account))
 
     def _forget_letters(self, deletion: Deletion) -> None:
         """Messages that could not be kept: a cluster's, or those of an account that came before it was deleted."""

@@ -28,6 +28,9 @@ class Envelope:
     message: wire.Message
     skew_ms: int | None = None
     """Server's clock less the scheduler's when it was sent, the way included; None if the sender did not say."""
+    user_claimed: bool | None = None
+    """Whether the user of the message's identity is only what the sender said: no personal token proved it. None in
+    envelopes of earlier releases."""
 
 
 def pack(envelope: Envelope) -> str:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import hmac
 import logging
-import threading
-from collections import OrderedDict
-from collections.abc import Callable
 from datetime import date
-from typing import Generic, TypeVar
 
 from daskscope.errors import NotFound, NotLoggedIn
-from daskscope_lambdas.ports import Clock, Missing, StoreError, TokenRow, Tokens, Users
+from daskscope_lambdas.ports import Clock, Membership, StoreError, TokenRow, Tokens, Users
+from daskscope_lambdas.service.kept import KEPT_S, Kept
 from daskscope_lambdas.service.tokens import OF_ROLES, PREFIX, Principal, parse
 from daskscope_query import layout
 
-CACHE_S = 60.0
+CACHE_S = KEPT_S
 """A revoked token may pass for so long where it was used just before; so may who was taken out of an account."""
-_CACHE_ROWS = 1000
+_WRITTEN = 1000
+"""Tokens of which a process remembers that their use of the day is written down."""
 
 logger = logging.getLogger("daskscope.gate")
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class Gate:
@@ -30,8 +25,8 @@ class Gate:
 
     def __init__(self, tokens: Tokens, users: Users, clock: Clock) -> None:
         self._tokens, self._clock = tokens, clock
-        self._rows = _Kept(tokens.find, clock)
-        self._memberships = _Kept(lambda of: users.find(*of), clock)
+        self._rows = Kept(tokens.find, clock)
+        self._memberships = Kept[tuple[str, str], Membership](lambda of: users.find(*of), clock)
         self._written: dict[str, date] = {}
 
     def principal(self, authorization_header: str | None, account: str | None = None) -> Principal:
@@ -87,38 +82,10 @@ class Gate:
         today = layout.day_of(self._clock.now())
         if today in (row.used_on, self._written.get(row.key_id)):
             return
-        if len(self._written) >= _CACHE_ROWS:
+        if len(self._written) >= _WRITTEN:
             self._written.clear()
         self._written[row.key_id] = today
         try:
             self._tokens.used(row.key_id, today)
         except StoreError:
             logger.warning("That token %s was used was not written down.", row.key_id, exc_info=True)
-
-
-class _Kept(Generic[K, V]):
-    """What `find` found, for CACHE_S seconds; None, which is not kept, where it is Missing: who is let in is let in at
-    once."""
-
-    def __init__(self, find: Callable[[K], V], clock: Clock) -> None:
-        self._find, self._clock = find, clock
-        self._kept: OrderedDict[K, tuple[float, V]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: K) -> V | None:
-        now = self._clock.now()
-        with self._lock:
-            kept = self._kept.get(key)
-            if kept and 0 <= now - kept[0] < CACHE_S:
-                self._kept.move_to_end(key)
-                return kept[1]
-        try:
-            found = self._find(key)
-        except Missing:
-            return None
-        with self._lock:
-            self._kept[key] = (now, found)
-            self._kept.move_to_end(key)
-            if len(self._kept) > _CACHE_ROWS:
-                self._kept.popitem(last=False)
-        return found

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -23,6 +24,7 @@ from daskscope_lambdas.service.closing import is_asked
 from daskscope_lambdas.service.code import CodeKeeper, check_hashes
 from daskscope_lambdas.service.envelope import Envelope, pack
 from daskscope_lambdas.service.hollow import refuse_hollow
+from daskscope_lambdas.service.idle import IdlePolicy
 
 logger = logging.getLogger("daskscope.ingest")
 
@@ -37,19 +39,23 @@ _WIDEST_ID = (1 << 53) - 1
 class _Known:
     id: int
     identified: bool
+    user: str | None
 
 
 class Ingest:
     """One per process: it remembers the numbers of the clusters it has seen. Safe to use from many threads."""
 
-    def __init__(self, queue: Queue, clusters: Clusters, codes: CodeKeeper, clock: Clock) -> None:
-        self._queue, self._clusters, self._codes, self._clock = queue, clusters, codes, clock
+    def __init__(self, queue: Queue, clusters: Clusters, codes: CodeKeeper, idle: IdlePolicy, clock: Clock) -> None:
+        self._queue, self._clusters, self._codes, self._idle, self._clock = queue, clusters, codes, idle, clock
         self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
         self._lock = threading.Lock()
 
-    def take(self, account: str, body: bytes, encoding: str | None, sent_at_ms: int | None = None) -> wire.Reply:
+    def take(
+        self, account: str, body: bytes, encoding: str | None, sent_at_ms: int | None = None, user: str | None = None
+    ) -> wire.Reply:
         """Keep a message of `account`; `encoding` is the Content-Encoding header, `sent_at_ms` what the sender's clock
-        showed at this try, None if it does not say.
+        showed at this try, None if it does not say, `user` whose token it came with: whatever the message says, the
+        cluster is theirs. None for a token that is nobody's.
 
         Raises TooLarge, BadMessage with the place, NotFound for a cluster of another account, Deleted for one that was
         deleted, and StoreError, after which the message must be sent again.
@@ -60,6 +66,8 @@ class Ingest:
         refuse_hollow(plain)
         message = wire.decode(plain)
         check(message)
+        if message.identity is not None and user is not None:
+            message.identity.user = user
         now = self._clock.now()
         codes, message.codes = message.codes, []
         known = self._recall(account, message.cluster)
@@ -69,6 +77,7 @@ class Ingest:
             received_at=now,
             message=message,
             skew_ms=skew_ms(sent_at_ms, now),
+            user_claimed=user is None,
         )
         # Every refusal comes before a new cluster gets its number, so that none is left behind without a message.
         packed = _packed(envelope)
@@ -85,8 +94,13 @@ class Ingest:
         wish = [] if known.identified else ["identity"]
         if close_asked and message.phase == "running":
             wish.append("close")
-        url = f"{account}/analytics/clusters/{known.id}"
-        return wire.Reply(id=known.id, url=url, wish=wish, accepts=[*SAMPLED])
+        return wire.Reply(
+            id=known.id,
+            url=f"{account}/analytics/clusters/{known.id}",
+            wish=wish,
+            accepts=[*SAMPLED],
+            idle_timeout_s=self._idle.timeout_s(account, known.id, known.user),
+        )
 
     def _enrol(self, envelope: Envelope) -> _Known:
         account, message, now = envelope.account, envelope.message, envelope.received_at
@@ -96,7 +110,7 @@ class Ingest:
             raise NotFound(f"No cluster {message.cluster} in account {account}.") from error
         except Gone as error:
             raise _deleted(message) from error
-        known = _Known(row.id, bool(row.identity))
+        known = _Known(row.id, bool(row.identity), row.identity.get("user"))
         with self._lock:
             self._known[account, message.cluster] = known
             if len(self._known) > MAX_KNOWN:
@@ -121,7 +135,7 @@ class Ingest:
             next_s=message.next_s,
             phase=message.phase,
             reason=message.reason,
-            identity=msgspec.to_builtins(message.identity),
+            identity=_identity(envelope),
             totals=msgspec.to_builtins(message.totals),
             lost=message.lost,
             uptime_s=message.uptime_us / 1e6,
@@ -139,12 +153,18 @@ class Ingest:
             logger.warning("The live row of cluster %s was not updated.", known.id, exc_info=True)
             self._forget(account, message.cluster)
             return False
-        known.identified = known.identified or message.identity is not None
+        if message.identity is not None:
+            known.identified, known.user = True, message.identity.user
         return is_asked(heard.close_asked_at, now)
 
     def _forget(self, account: str, cluster: str) -> None:
         with self._lock:
             self._known.pop((account, cluster), None)
+
+
+def _identity(envelope: Envelope) -> dict[str, Any] | None:
+    told = envelope.message.identity
+    return None if told is None else {**msgspec.to_builtins(told), "user_claimed": envelope.user_claimed}
 
 
 def _deleted(message: wire.Message) -> Deleted:

@@ -117,6 +117,7 @@ def cluster(row: ClusterRow, now: float) -> dict[str, Any]:
         "scheduler_id": scheduler_id(row),
         "name": name_of(row),
         "user": who.get("user"),
+        "user_claimed": who.get("user_claimed"),
         "host": who.get("host"),
         "status": state,
         "created": iso(row.started_at),

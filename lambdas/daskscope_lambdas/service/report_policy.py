@@ -13,7 +13,7 @@ _DAY_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class ReportPolicy:
-    """`public`: whether whoever has the link may see one that is not private. `keep_days`: None for until it is deleted."""
+    """`public`: whether one that is not private is for whoever has its link. `keep_days`: None until it is deleted."""
 
     public: bool = True
     keep_days: int | None = None

@@ -11,6 +11,9 @@ from daskscope_lambdas.service.rows_columns import Columns, array, empty
 from daskscope_lambdas.service.rows_parts import ADDERS
 from daskscope_query import tables
 
+_OWN = {tables.SAMPLES.name: "skew_ms", tables.CLUSTERS.name: "user_claimed"}
+"""What a row of these takes of the envelope, for the message does not know it."""
+
 
 def to_rows(envelopes: Iterable[Envelope]) -> list[tuple[tables.Table, pa.Table]]:
     """The tables that have rows of these messages. Raises ValueError or OverflowError for what a column cannot take."""
@@ -21,8 +24,8 @@ def to_rows(envelopes: Iterable[Envelope]) -> list[tuple[tables.Table, pa.Table]
         for name, add in ADDERS.items():
             if n := add(found[name], envelope.message):
                 owners[name] += [number] * n
-                if name == tables.SAMPLES.name:
-                    found[name]["skew_ms"].append(envelope.skew_ms)
+                if own := _OWN.get(name):
+                    found[name][own].append(getattr(envelope, own))
     origin = _origin(received)
     # A table without rows costs nothing: making its empty columns would cost as much as a few messages.
     return [

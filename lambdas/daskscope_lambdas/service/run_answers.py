@@ -1,4 +1,4 @@
-"""The answers of a computation alone: did it finish, what failed, what did it cost, what took the time, how others went.
+"""The answers of a computation alone: did it finish, what failed, what did it cost, what took the time, how others did.
 
 Each is as those of a cluster (answers.py).
 """

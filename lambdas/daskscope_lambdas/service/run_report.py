@@ -63,8 +63,9 @@ class Run:
     """Records as docs/reference/http-api.md has them, times left as datetimes; `cluster` JSON types only.
 
     `computation` None: all of the cluster. Then `computations` are those that took the most worker time, latest first;
-    else `groups` are its own. `profile`: the root of a flame tree, `cut`: samples that it lacks. `families`: of
-    exceptions, as the query `run_exceptions` tells them; `tasks`: as `run_tasks` does, None if nobody asked for them.
+    else `groups` are its own, and `prefixes` is empty. `profile`: the root of a flame tree, `cut`: samples that it
+    lacks. `families`: of exceptions, as the query `run_exceptions` tells them; `tasks`: as `run_tasks` does, None if
+    nobody asked for them.
     """
 
     cluster: Record
@@ -104,7 +105,7 @@ class RunReports:
         # Of a short computation no sample is taken between its ends.
         around = timedelta(seconds=row.next_s)
         samples = ask.timelines.cluster(row, POINTS, (since and since - around, until and until + around))
-        prefixes = ask.computations.prefixes(row, id)
+        prefixes = None if one else ask.computations.prefixes(row)
         workers = ask.queries.workers(row)
         deaths = ask.observed.deaths(row, _COUNTED, 0, expected=False)
         warnings = Lines(level=LEVELS["warning"], since=since, until=until)
@@ -113,17 +114,21 @@ class RunReports:
         families = ask.asker.ask_of(row, "run_exceptions", computation=id, limit=_COUNTED)
         failed = families.records()
         rows = ask.asker.ask_of(row, "run_tasks", computation=id, limit=MAX_TASKS) if tasks else None
-        answered = [mine, samples, prefixes, workers, deaths, lines, profile, families, *([rows] if rows else [])]
-        depth = Depth(prefixes.rows, failed)
+        answered = [mine, samples, workers, deaths, lines, profile, families, *filter(None, (prefixes, rows))]
+        told = prefixes.rows if prefixes else []
         return Run(
             cluster=records.cluster(row, now),
             computation=one,
-            answers=run_answers.answers(row, one, failed) if one else answers(row, now, depth, ask.costs.of(row)),
+            answers=run_answers.answers(row, one, failed)
+            if one
+            else answers(row, now, Depth(told, failed), ask.costs.of(row)),
             samples=samples.rows,
             computations=Part([], 0) if one else _computations(mine.rows, row),
             groups=_cut(sorted(one["groups"] if one else [], key=_spent_s, reverse=True), MAX_GROUPS),
-            prefixes=_cut(prefixes.rows, MAX_PREFIXES),
-            workers=_cut([each for each in workers.rows if _meets(each["first"], each["last"], since, until)], MAX_WORKERS),
+            prefixes=_cut(told, MAX_PREFIXES),
+            workers=_cut(
+                [each for each in workers.rows if _meets(each["first"], each["last"], since, until)], MAX_WORKERS
+            ),
             deaths=_cut([each for each in deaths.rows if _meets(each["time"], each["time"], since, until)], MAX_DEATHS),
             profile=profile.rows[0],
             cut=profile.more["cut"],

@@ -71,7 +71,7 @@ def _computation(record: Mapping[str, Any]) -> dict[str, Any]:
     longest = max(times.values(), default=0.0)
     return {
         **record,
-        "code": [snippet(snippet) for snippet in record["code"]],
+        "code": [snippet(each) for each in record["code"]],
         "no": record["id"].rpartition("-")[2],
         "took": took,
         "shown": {"groups": shown, "longest": longest},

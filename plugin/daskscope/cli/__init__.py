@@ -27,6 +27,7 @@ from daskscope.errors import (
 )
 
 COMMANDS = {
+    "audit": "daskscope.cli.audit:audit",
     "clusters": "daskscope.cli.lists:clusters",
     "code": "daskscope.cli.team:code",
     "compare": "daskscope.cli.compare:compare",
@@ -42,9 +43,13 @@ COMMANDS = {
     "groups": "daskscope.cli.inside:groups",
     "hardware": "daskscope.cli.team:hardware",
     "import": "daskscope.cli.importing:import_",
+    "login": "daskscope.cli.login:login",
+    "logout": "daskscope.cli.login:logout",
     "logs": "daskscope.cli.logs:logs",
     "members": "daskscope.cli.inside:members",
     "metrics": "daskscope.cli.team:metrics",
+    "open": "daskscope.cli.open:open_",
+    "policy": "daskscope.cli.policy:policy",
     "prefixes": "daskscope.cli.team:prefixes",
     "preview": "daskscope.cli.preview:preview",
     "prices": "daskscope.cli.prices:prices",
@@ -58,6 +63,7 @@ COMMANDS = {
     "stop": "daskscope.cli.stop:stop",
     "tasks": "daskscope.cli.inside:tasks",
     "token": "daskscope.cli.token:token",
+    "user": "daskscope.cli.user:user",
     "version": "daskscope.cli.version:version",
     "whoami": "daskscope.cli.version:whoami",
     "workers": "daskscope.cli.inside:workers",

@@ -13,13 +13,13 @@ from daskscope.cli.listing import formatted, listing
 from daskscope.records import printable
 
 if TYPE_CHECKING:
-    from daskscope.records import Records
+    from daskscope.records import Record, Records
     from daskscope.session import Session
 
 
 @click.group()
 def token() -> None:
-    """List, make and revoke the account's tokens, with one of scope admin.
+    """List, make, rotate and revoke tokens: your own, and those of the account with one of scope admin.
 
     Without one, or without a server: `daskscope admin token`, straight to the stores.
     """
@@ -35,20 +35,46 @@ def token() -> None:
     help="What it may do; may be repeated.  [default: read]",
 )
 @click.option("--expires", metavar="SPAN", help="How long it is good, like '90d'.  [default: until revoked]")
+@click.option(
+    "--personal/--site",
+    default=None,
+    help="Yours, in all of your accounts; or of this account, and nobody's own.  [default: an admin makes the latter]",
+)
 @formatted(TABLE, "json")
 @asking
-def create(session: Session, name: str, scopes: tuple[Scope, ...], expires: str | None, form: str) -> None:
+def create(
+    session: Session, name: str, scopes: tuple[Scope, ...], expires: str | None, personal: bool | None, form: str
+) -> None:
     """Make a token called NAME and print it, this once: only a hash of it is kept."""
-    made = session.create_token(name, scopes or ("read",), expires=expires)
+    _tell(session.create_token(name, scopes or ("read",), expires=expires, personal=personal), form)
+
+
+@token.command()
+@click.argument("key_id")
+@click.option("--overlap", metavar="SPAN", default="1 day", show_default=True, help="The old one is good for so long.")
+@formatted(TABLE, "json")
+@asking
+def rotate(session: Session, key_id: str, overlap: str, form: str) -> None:
+    """Make a token like KEY_ID and print it, this once; the old one ends after a while. The token itself will do, too.
+
+    Put the new one in its place meanwhile.
+    """
+    _tell(session.rotate_token(_key_id(key_id), overlap=overlap), form)
+
+
+def _tell(made: Record, form: str) -> None:
+    """Of a new token."""
     if form == "json":
         document(made)
-    else:
-        click.echo(f"Key id {made['key_id']} of account {made['account']}, may {', '.join(made['scopes'])}.", err=True)
-        click.echo(made["token"])
+        return
+    whose = f"{made['user']}'s, made in" if made.get("user") else "of"
+    told = f"Key id {made['key_id']}, {whose} account {made['account']}, may {', '.join(made['scopes'])}."
+    click.echo(printable(" ".join(filter(None, (told, made.get("sentence"))))), err=True)
+    click.echo(printable(made["token"]))
 
 
 def _list(session: Session, **options: Any) -> Records:
-    """List the account's tokens, oldest first; their secrets are kept nowhere."""
+    """List your tokens, or with one of scope admin the account's, oldest first; their secrets are kept nowhere."""
     return session.list_tokens(**options)
 
 
@@ -60,5 +86,9 @@ token.add_command(listing(_list), "list")
 @click.argument("key_id")
 def revoke(session: Session, key_id: str) -> None:
     """Revoke the token KEY_ID; the token itself will do, too."""
-    revoked = session.revoke_token(key_id.removeprefix("dks_").partition("_")[0])
-    click.echo(printable(revoked["sentence"]), err=True)
+    click.echo(printable(session.revoke_token(_key_id(key_id))["sentence"]), err=True)
+
+
+def _key_id(text: str) -> str:
+    """Of what is one, or a whole token."""
+    return text.removeprefix("dks_").partition("_")[0]

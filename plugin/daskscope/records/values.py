@@ -28,6 +28,8 @@ they are multiplied by prices and divided by each other."""
 DOLLARS = frozenset({"dollars", "idle", "failed", "cost_median", "median_cost"})
 SHARES = frozenset({"share", "shares", "measured_share"})
 """Of 1; shown in percent."""
+WHOLE = frozenset({"url"})
+"""Never cut: a part of it leads nowhere."""
 
 
 def printable(text: str) -> str:
@@ -43,7 +45,9 @@ def printable_lines(text: str) -> str:
 def shown(name: str, value: Any, limit: int | None = None) -> str:
     """A record's value as text for people, cut to `limit` characters; `name` is its key, which tells its unit."""
     text = printable(_text(name, value))
-    return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
+    if limit is None or len(text) <= limit or name in WHOLE:
+        return text
+    return text[: limit - 1] + "…"
 
 
 class Figure(str):

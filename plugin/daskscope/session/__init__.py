@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from daskscope.session.acts import Acts
 from daskscope.session.bills import Bills
 from daskscope.session.clusters import Clusters
 from daskscope.session.happenings import Happenings
@@ -9,13 +10,15 @@ from daskscope.session.lines import Lines
 from daskscope.session.processes import Processes
 from daskscope.session.query import Query
 from daskscope.session.reports import Reports
+from daskscope.session.rules import Rules
 from daskscope.session.tokens import Tokens
+from daskscope.session.users import Users
 from daskscope.session.work import Work
 
 __all__ = ["Session"]
 
 
-class Session(Clusters, Work, Processes, Lines, Happenings, Bills, Reports, Query, Tokens):
+class Session(Clusters, Work, Processes, Lines, Happenings, Bills, Reports, Query, Users, Tokens, Rules, Acts):
     """All that the module's functions ask, of one server and with one connection.
 
         with daskscope.connect("https://daskscope.example.org") as team:

@@ -19,6 +19,8 @@ from daskscope.records import Record, Records
 from daskscope.session.base import Base, part
 
 _REPORTS = ("id", "filename", "title", "user", "private", "size", "created", "expires", "status", "url")
+_MOST_BYTES = 200
+"""Of a file's name."""
 _NOT_OF_A_NAME = re.compile(r"[^\w.@+ -]+")
 
 
@@ -167,5 +169,6 @@ class Reports(Base):
 
 
 def _safe(name: str) -> str:
-    """A file's name, whatever somebody has called it: without folders, and seen in a listing."""
-    return _NOT_OF_A_NAME.sub("_", name.replace("\\", "/").rpartition("/")[2]).lstrip(". ")[-200:] or "dask-report.html"
+    """A file's name, whatever somebody has called it: without folders, seen in a listing, and not too long."""
+    kept = _NOT_OF_A_NAME.sub("_", name.replace("\\", "/").rpartition("/")[2]).lstrip(". ")
+    return kept.encode()[:_MOST_BYTES].decode(errors="ignore") or "dask-report.html"

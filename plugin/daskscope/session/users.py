@@ -35,7 +35,9 @@ class Users(Base):
         made = self._connection.post(f"/{self._asked(account, workspace)}/users", body, {"url": str})
         return Record({**made, "url": f"{self._connection.source.pages}/{made['url'].lstrip('/')}"})
 
-    def set_role(self, user: str, role: UserRole, account: str | None = None, *, workspace: str | None = None) -> Record:
+    def set_role(
+        self, user: str, role: UserRole, account: str | None = None, *, workspace: str | None = None
+    ) -> Record:
         """Makes somebody who is in the account `admin`, `member` or `viewer`. Raises NotFound, and Conflict for the
         last admin, who stays one."""
         body = {"role": _role(role)}

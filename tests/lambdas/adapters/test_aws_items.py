@@ -22,6 +22,7 @@ from daskscope_lambdas.env import AwsEnv
 from daskscope_lambdas.ports import ClusterRow, identity_key
 from daskscope_lambdas.service.check import MAX_ROW_BYTES
 from daskscope_lambdas.service.code import CodeKeeper
+from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.testing import FakeClock
 
@@ -105,7 +106,8 @@ def size(item: Mapping[str, Any]) -> int:
 def test_an_item_of_a_busy_cluster_is_one_write_unit(clients: aws.Clients, aws_env: AwsEnv, clock: FakeClock) -> None:
     codes = CodeKeeper(aws.S3Objects(clients.s3, aws_env.bucket), aws.SsmVault(clients.ssm, aws_env.keys))
     registry = aws.DynamoClusters(clients.dynamodb, aws_env.table)
-    ingest = Ingest(aws.SqsQueue(clients.sqs, aws_env.queue_url), registry, codes, clock)
+    idle = IdlePolicy(aws.DynamoPolicies(clients.dynamodb, aws_env.table), clock)
+    ingest = Ingest(aws.SqsQueue(clients.sqs, aws_env.queue_url), registry, codes, idle, clock)
     busy = message(
         identity=identity(
             name="nightly-forecast",

@@ -14,6 +14,10 @@ SCOPE = {
 }  # fmt: skip
 
 
+async def no_uploads(*_: object) -> None:
+    raise AssertionError("half a body is no report")
+
+
 async def sent_by(parts: list[bytes]) -> list[dict[str, Any]]:
     """What the gateway sends to a client that posts these parts and then falls silent."""
     left, sent = list(parts), list[dict[str, Any]]()
@@ -33,7 +37,7 @@ async def sent_by(parts: list[bytes]) -> list[dict[str, Any]]:
     async def api(_event: dict[str, Any]) -> Any:
         raise AssertionError("half a body is no message")
 
-    gateway = Gateway(ingest, api, None)
+    gateway = Gateway(ingest, api, no_uploads, None)
     try:
         await gateway(SCOPE, receive, send)
     finally:
@@ -79,7 +83,7 @@ async def test_a_trickle_does_not_put_the_deadline_off(monkeypatch: pytest.Monke
     async def api(_event: dict[str, Any]) -> Any:
         raise AssertionError
 
-    gateway = Gateway(lambda _event, _context: None, api, None)
+    gateway = Gateway(lambda _event, _context: None, api, no_uploads, None)
     await gateway(SCOPE, trickle, send)
     gateway.close()
     assert sent[0]["status"] == 408

@@ -69,9 +69,9 @@ def kept(ask: Ask, world: LocalAdapters) -> Callable[..., dict[str, Any]]:
 
 def bring(world: LocalAdapters, made: dict[str, Any], body: bytes = HTML) -> None:
     link = urlsplit(made["upload"]["url"]).path.rpartition("/")[2]
-    draft: Path = world.report_files.draft()  # type: ignore[attr-defined]
+    draft = world.report_host.draft()
     draft.write_bytes(body)
-    world.report_files.bring(link, draft)  # type: ignore[attr-defined]
+    world.report_host.bring(link, draft)
 
 
 def test_a_report_is_announced_brought_and_kept(ask: Ask, person: Callable[..., str], world: LocalAdapters):
@@ -170,16 +170,18 @@ def test_what_is_no_report_is_refused_with_the_reason(ask: Ask, token: Token, wo
 
 
 def test_hidden_shown_and_deleted_with_a_word_in_the_audit(
-    ask: Ask, person: Callable[..., str], kept: Callable[..., dict[str, Any]]
+    ask: Ask, person: Callable[..., str], kept: Callable[..., dict[str, Any]], clock: FakeClock
 ):
     ann, root = person("ann"), person("root", "admin")
     link = kept(ann)["url"]
     status, hidden = ask("PUT", f"{PATH}/1", ann, {"private": True})
     assert (status, hidden["private"], hidden["url"]) == (200, True, "acme/reports/1")
+    clock.advance(1)
     status, shown = ask("PUT", f"{PATH}/1", root, {"private": False})
     assert (status, shown["private"], shown["url"]) == (200, False, link)
     status, refused = ask("DELETE", f"{PATH}/1", person("bob"))
     assert (status, refused["error"]["code"]) == (403, "permission-denied")
+    clock.advance(1)
     status, gone = ask("DELETE", f"{PATH}/1", ann)
     assert (status, gone["id"]) == (200, 1)
     assert "60 s more" in gone["sentence"]

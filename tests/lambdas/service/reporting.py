@@ -33,9 +33,9 @@ class Reporting:
 
     def bring(self, row: ReportRow, body: bytes = HTML) -> None:
         """As the upload does."""
-        draft = self.world.report_files.draft()
+        draft = self.world.report_host.draft()
         draft.write_bytes(body)
-        self.world.report_files.bring(row.link, draft)
+        self.world.report_host.bring(row.link, draft)
 
     def announce(self, by: Principal = ANN, body: bytes = HTML, **told: object) -> tuple[ReportRow, Upload]:
         return self.keeper.offer(by, Announced(**{"filename": "dask-report.html", "size_bytes": len(body), **told}))  # type: ignore[arg-type]

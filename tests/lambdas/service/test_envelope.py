@@ -14,6 +14,7 @@ from daskscope_lambdas.ports import Queue
 from daskscope_lambdas.service import envelope
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, pack, unpack
+from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.wiring import LocalAdapters
 
@@ -50,7 +51,13 @@ class Queued:
 
 
 def ingest(queue: Queue, adapters: LocalAdapters) -> Ingest:
-    return Ingest(queue, adapters.clusters, CodeKeeper(adapters.objects, adapters.vault), adapters.clock)
+    return Ingest(
+        queue,
+        adapters.clusters,
+        CodeKeeper(adapters.objects, adapters.vault),
+        IdlePolicy(adapters.policies, adapters.clock),
+        adapters.clock,
+    )
 
 
 def plain_bytes(posted: wire.Message) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from daskscope.errors import NotFound, NotLoggedIn
 from daskscope_lambdas.ports import Membership, Role, Scope, StoreError, TokenRow
-from daskscope_lambdas.service import gate as service
+from daskscope_lambdas.service import kept
 from daskscope_lambdas.service.gate import Gate
 from daskscope_lambdas.service.tokens import OF_ROLES, Principal, mint, parse
 from daskscope_lambdas.testing import FakeClock, race
@@ -133,7 +133,7 @@ def test_an_unknown_one_works_as_soon_as_it_is_known(tokens: MemoryTokens, clock
 def test_the_cache_is_bounded_and_drops_the_least_used(
     tokens: MemoryTokens, clock: FakeClock, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "_CACHE_ROWS", 3)
+    monkeypatch.setattr(kept, "MOST", 3)
     texts = [mint(tokens, clock, "acme", ["read"], str(n))[0] for n in range(4)]
     for n in (0, 1, 2, 0, 3):
         gate.principal(f"Bearer {texts[n]}")

@@ -10,6 +10,7 @@ from daskscope_lambdas.ports import Beat, Heard, StoreError
 from daskscope_lambdas.service.check import MAX_ENTRIES, MAX_ROW_BYTES
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, unpack
+from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.size import n_entries
 from daskscope_lambdas.testing import FakeClock
@@ -21,7 +22,13 @@ CODE_HASH = "ba7816bf8f01cfea414140de5dae2223"  # SHA-256 of "abc"
 
 @pytest.fixture
 def ingest(adapters: LocalAdapters) -> Ingest:
-    return Ingest(adapters.queue, adapters.clusters, CodeKeeper(adapters.objects, adapters.vault), adapters.clock)
+    return Ingest(
+        adapters.queue,
+        adapters.clusters,
+        CodeKeeper(adapters.objects, adapters.vault),
+        IdlePolicy(adapters.policies, adapters.clock),
+        adapters.clock,
+    )
 
 
 def post(ingest: Ingest, posted: wire.Message, account: str = "acme") -> wire.Reply:
@@ -58,7 +65,9 @@ def test_code_of_a_message_that_is_refused_is_not_kept(
     if refused is Deleted:
         adapters.clusters.forget("acme", CLUSTER, clock.now())
     codes = CodeKeeper(adapters.objects, adapters.vault)
-    fresh = Ingest(adapters.queue, adapters.clusters, codes, adapters.clock)
+    fresh = Ingest(
+        adapters.queue, adapters.clusters, codes, IdlePolicy(adapters.policies, adapters.clock), adapters.clock
+    )
     with pytest.raises(refused):
         post(fresh, message(seq=1, codes=[wire.Code(hash=CODE_HASH, text="abc")]), account)
     assert list(adapters.objects.list("code/")) == []
@@ -80,7 +89,13 @@ def test_the_identity_is_wished_for_until_it_came(ingest: Ingest):
 
 def test_a_new_process_knows_what_the_registry_knows(ingest: Ingest, adapters: LocalAdapters):
     post(ingest, message(seq=0))
-    fresh = Ingest(adapters.queue, adapters.clusters, CodeKeeper(adapters.objects, adapters.vault), adapters.clock)
+    fresh = Ingest(
+        adapters.queue,
+        adapters.clusters,
+        CodeKeeper(adapters.objects, adapters.vault),
+        IdlePolicy(adapters.policies, adapters.clock),
+        adapters.clock,
+    )
     assert post(fresh, message(seq=1)) == REPLY
 
 

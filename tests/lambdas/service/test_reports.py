@@ -42,8 +42,9 @@ def test_what_is_brought_again_after_it_was_kept_changes_nothing(reporting: Repo
 @pytest.mark.parametrize(
     "head",
     [
-        b"<!DOCTYPE html><p>", b"<!doctype\thtml >", b"<HTML lang=en>", b"\xef\xbb\xbf<html>", b"\n \r\n\f\t<!doctype html>",
-        b"<!-- a -- b --><!----><html>", b"\n\n<!--" + b"x" * 60_000 + b"-->\n<!DOCTYPE html>",
+        b"<!DOCTYPE html><p>", b"<!doctype\thtml >", b"<HTML lang=en>", b"\xef\xbb\xbf<html>",
+        b"\n \r\n\f\t<!doctype html>", b"<!-- a -- b --><!----><html>",
+        b"\n\n<!--" + b"x" * 60_000 + b"-->\n<!DOCTYPE html>",
     ],
 )  # fmt: skip
 def test_what_begins_as_html_does_is_taken(reporting: Reporting, head: bytes):
@@ -53,8 +54,9 @@ def test_what_begins_as_html_does_is_taken(reporting: Reporting, head: bytes):
 @pytest.mark.parametrize(
     "body",
     [
-        b"%PDF-1.7", b"GIF89a", b"{}", b"\x00<html>", b"<svg onload=alert(1)>", b"<htmlx>", b"<!doctype svg>", b"<!-- <html>",
-        b"<?xml version='1.0'?><html>", b"<script>alert(1)</script><html>", "<html>".encode("utf-16"), b"MZ", b" ",
+        b"%PDF-1.7", b"GIF89a", b"{}", b"\x00<html>", b"<svg onload=alert(1)>", b"<htmlx>", b"<!doctype svg>",
+        b"<!-- <html>", b"<?xml version='1.0'?><html>", b"<script>alert(1)</script><html>", "<html>".encode("utf-16"),
+        b"MZ", b" ",
         b"<!--" + b"x" * 70_000 + b"--><html>",
     ],
 )  # fmt: skip
@@ -78,7 +80,7 @@ def test_another_size_than_was_announced_is_refused(reporting: Reporting):
 
 def test_one_whose_file_has_not_come_waits_for_it(reporting: Reporting):
     row, _ = reporting.announce()
-    with pytest.raises(NotFound, match="No file has come for report 1. Upload it within 15 minutes"):
+    with pytest.raises(NotFound, match=r"No file has come for report 1\. Upload it within 15 minutes"):
         reporting.keeper.uploaded(ANN, row.id)
     reporting.bring(row)
     assert reporting.keeper.uploaded(ANN, row.id).kept_at is not None
@@ -87,8 +89,9 @@ def test_one_whose_file_has_not_come_waits_for_it(reporting: Reporting):
 @pytest.mark.parametrize(
     ("told", "place"),
     [
-        ({"filename": ""}, "$.filename"), ({"filename": "x" * 201}, "$.filename"), ({"filename": "../x.html"}, "$.filename"),
-        ({"filename": "a\\b.html"}, "$.filename"), ({"filename": ".."}, "$.filename"), ({"filename": "a\nb"}, "$.filename"),
+        ({"filename": ""}, "$.filename"), ({"filename": "x" * 201}, "$.filename"),
+        ({"filename": "../x.html"}, "$.filename"), ({"filename": "a\\b.html"}, "$.filename"),
+        ({"filename": ".."}, "$.filename"), ({"filename": "a\nb"}, "$.filename"),
         ({"filename": "a\x00.html"}, "$.filename"), ({"filename": "a\u202e.html"}, "$.filename"),
         ({"title": ""}, "$.title"), ({"title": "x" * 201}, "$.title"), ({"user": "x" * 65}, "$.user"),
         ({"user": "\x1b[2J"}, "$.user"), ({"size_bytes": 0}, "$.size_bytes"), ({"size_bytes": -1}, "$.size_bytes"),
@@ -96,7 +99,7 @@ def test_one_whose_file_has_not_come_waits_for_it(reporting: Reporting):
 )  # fmt: skip
 def test_what_cannot_be_said_of_a_report_is_refused(reporting: Reporting, told: dict[str, object], place: str):
     with pytest.raises(BadMessage) as refused:
-        reporting.announce(**told)
+        reporting.announce(ANN, HTML, **told)
     assert refused.value.place == place
     assert reporting.keeper.page("acme", 10) == []
 
@@ -185,8 +188,9 @@ def test_public_by_link_and_by_nothing_less(reporting: Reporting):
     hidden = reporting.kept(private=True)
     coming, _ = reporting.announce()
     wrong = row.link[:-1] + ("a" if row.link[-1] != "a" else "b")
-    tries = [("acme", row.id, wrong), ("acme", row.id, ""), ("acme", row.id, "é" * 22), ("acme", hidden.id, hidden.link),
-             ("acme", hidden.id, row.link), ("acme", 99, row.link), ("other", row.id, row.link),
+    tries = [("acme", row.id, wrong), ("acme", row.id, ""), ("acme", row.id, "é" * 22),
+             ("acme", hidden.id, hidden.link), ("acme", hidden.id, row.link),
+             ("acme", 99, row.link), ("other", row.id, row.link),
              ("acme", coming.id, coming.link)]  # fmt: skip
     said = set[str]()
     for each in tries:

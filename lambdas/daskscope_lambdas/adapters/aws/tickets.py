@@ -7,30 +7,31 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from daskscope_lambdas.adapters.aws.table import Item, Table
+from daskscope_lambdas.adapters.aws.table import Item, Table, Value
 from daskscope_lambdas.ports import Missing, Ticket
-from daskscope_lambdas.registry import FORGET_AT, KEY
+from daskscope_lambdas.registry import FORGET_AT, KEY, LISTED_AT, LISTED_IN, LISTING
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb.client import DynamoDBClient
 
 
 class DynamoTickets:
-    """An item each, in no list. Those that have expired go by themselves."""
+    """An item each, in the list of the account that it tells of, if it does. Those that have expired go by themselves."""
 
     def __init__(self, client: Callable[[], DynamoDBClient], table: str) -> None:
         self._table = Table(client, table)
 
     def add(self, ticket: Ticket) -> None:
-        self._table.put_new(
-            {
-                KEY: _key(ticket.key),
-                "kind": ticket.kind,
-                "told": json.dumps(dict(ticket.told)),
-                "expires_at": ticket.expires_at,
-                FORGET_AT: math.ceil(ticket.expires_at),
-            }
-        )
+        item: dict[str, Value] = {
+            KEY: _key(ticket.key),
+            "kind": ticket.kind,
+            "told": json.dumps(dict(ticket.told)),
+            "expires_at": ticket.expires_at,
+            FORGET_AT: math.ceil(ticket.expires_at),
+        }
+        if account := ticket.told.get("account"):
+            item |= {LISTED_IN: _list(account), LISTED_AT: ticket.key}
+        self._table.put_new(item)
 
     def find(self, key: str) -> Ticket:
         return _ticket(key, self._table.get(_key(key)))
@@ -38,9 +39,17 @@ class DynamoTickets:
     def take(self, key: str) -> Ticket:
         return _ticket(key, self._table.take(_key(key)))
 
+    def forget(self, account: str) -> None:
+        for entry in self._table.query(LISTING, f"#{LISTED_IN} = :where", {"where": _list(account)}):
+            self._table.delete(entry[KEY])
+
 
 def _key(key: str) -> str:
     return f"ticket/{key}"
+
+
+def _list(account: str) -> str:
+    return f"tickets/{account}"
 
 
 def _ticket(key: str, item: Item | None) -> Ticket:

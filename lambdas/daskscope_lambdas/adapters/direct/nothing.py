@@ -50,7 +50,7 @@ class NoUsers:
 
 
 class NoTickets:
-    add = staticmethod(refuse)
+    add = forget = staticmethod(refuse)
 
     def find(self, key: str) -> Ticket:  # noqa: ARG002  there is none
         raise Missing("No such ticket.")

@@ -29,6 +29,10 @@ class SqliteTickets:
         with self._database.writing() as connection:
             return _ticket(connection.execute("DELETE FROM tickets WHERE key = ? RETURNING *", (key,)).fetchone())
 
+    def forget(self, account: str) -> None:
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM tickets WHERE json_extract(told, '$.account') = ?", (account,))
+
 
 def _ticket(row: sqlite3.Row | None) -> Ticket:
     if row is None:

@@ -20,14 +20,13 @@ Node = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`names`: callers that do nothing else, and the call itself; `place`: its file and line."""
+    """`names`: a call, and the one that it leaves all but nothing for itself to, and so on; `place`: file and line of the
+    last of them."""
 
     names: list[str]
     place: str
     share_pct: int
-    seconds: float
-    own_seconds: float
-    """In itself, and not in what it calls."""
+    """Of all that was sampled, from 1 on."""
     callees: list[Call] = field(default_factory=list["Call"])
 
 
@@ -47,7 +46,7 @@ def outline(root: Node) -> list[Call]:
 
 
 def _call(node: Node, whole: float, shown: set[int]) -> Call:
-    names = [node["name"]]
+    names, share_pct = [node["name"]], max(round(100 * node["seconds"] / whole), 1)
     while True:
         inner = [each for each in node["children"] if id(each) in shown]
         # What its only call leaves of it is too little to tell.
@@ -56,7 +55,6 @@ def _call(node: Node, whole: float, shown: set[int]) -> Call:
         node = inner[0]
         names.append(node["name"])
     place = f"{node['file']}:{node['line']}" if node["file"] else ""
-    share_pct = max(round(100 * node["seconds"] / whole), 1)
     # Calls are 200 deep at most (flame.MAX_DEPTH), which Python's own stack bears.
     callees = [_call(each, whole, shown) for each in inner]
-    return Call(names, place, share_pct, node["seconds"], node["self_seconds"], callees)
+    return Call(names, place, share_pct, callees)

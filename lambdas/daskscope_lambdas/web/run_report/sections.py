@@ -37,7 +37,7 @@ def of(run: Run) -> dict[str, Any]:
         "c": run.cluster,
         "one": one,
         "no": one["id"].rpartition("-")[2] if one else None,
-        "answers": [(_QUESTIONS[name], answer) for name, answer in run.answers.items()],
+        "answers": [(name, _QUESTIONS[name], answer) for name, answer in run.answers.items()],
         "run": run,
         "start": run.start,
         "span": axis.span_s,
@@ -92,7 +92,9 @@ def _lines(axis: Axis, samples: Rows) -> list[dict[str, Any]]:
     ]
     if any(cpu):
         threaded = [100 * n for n in threads]
-        found.append(chart("CPU", f"at most {max(cpu):,} % of a core, by {max(threads):,} threads", limit=threaded, cpu=cpu))
+        found.append(
+            chart("CPU", f"at most {max(cpu):,} % of a core, by {max(threads):,} threads", limit=threaded, cpu=cpu)
+        )
     return found
 
 

@@ -3,7 +3,8 @@
 A lane is what a thread of a worker may have run: no two of its tasks overlap. Its rows are six columns of whole
 numbers, each column for itself: what kind (the index of a prefix), the pause since the task before (ms, by zigzag),
 its time as digits and zeroes (us), whether it failed, how many tasks it stands for. All numbers in seven bits a byte,
-low ones first; that by DEFLATE, and that in base64. Nothing is rounded that the lake has. tasks.js reads it.
+low ones first; that by DEFLATE, and that in base64. Nothing is rounded that the lake has. `from` (ms after the start of
+the run) is where the first one begins. tasks.js reads it.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ import json
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
 FORGOTTEN = "(forgotten)"
 """Stands for the prefix of tasks whose group the scheduler had forgotten."""
-_EARLY_US = 2_000
-"""A task may begin so long before the one ends that ran before it in its thread: starts are whole milliseconds."""
+_ROUNDED_US, _EARLY_US = 500, 2_000
+"""Starts are whole milliseconds, and times have three digits; so a task may begin before the one ends that ran before
+it in its thread: as a rule by no more than the first, rarely by the second."""
 _MOST_LANES = 64
 """Of a worker. Tasks that left their threads may overlap without end: the others go where there is room first."""
 
@@ -40,8 +43,8 @@ class Packed:
     n_lanes: int
 
 
-def packed(rows: pa.Table) -> Packed:
-    """`rows` as the query `run_tasks` tells them: those of a worker together, earliest first."""
+def packed(rows: pa.Table, start: datetime) -> Packed:
+    """`rows` as the query `run_tasks` tells them: those of a worker together, earliest first. `start`: of the run."""
     columns = [rows[name].to_pylist() for name in ("worker", "prefix", "start_ms", "duration_us", "erred", "weight")]
     kinds: dict[str, int] = {}
     lanes: list[tuple[str, list[Row]]] = []
@@ -57,7 +60,7 @@ def packed(rows: pa.Table) -> Packed:
         lane.add(row)
     first_ms = min(columns[2], default=0)
     told: dict[str, Any] = {
-        "from": first_ms,
+        "from": first_ms - round(start.timestamp() * 1000),
         "kinds": list(kinds),
         "workers": list(dict.fromkeys(name for name, _ in lanes)),
         "lanes": _lengths(lanes),
@@ -67,7 +70,7 @@ def packed(rows: pa.Table) -> Packed:
         text=json.dumps(told, separators=(",", ":")).replace("<", "\\u003c"),
         n=rows.num_rows,
         of=rows["n_rows"][0].as_py() if rows.num_rows else 0,
-        n_tasks=sum(columns[5]),
+        n_tasks=sum(row[4] for _, mine in lanes for row in mine),
         n_lanes=len(lanes),
     )
 
@@ -84,10 +87,13 @@ class _Lane:
 
 def _free(lanes: Sequence[_Lane], start_us: int) -> _Lane | None:
     """The one that was free last: a thread goes on with the next task at once. None for one more."""
-    free = [lane for lane in lanes if lane.free_us <= start_us + _EARLY_US]
-    if not free and len(lanes) >= _MOST_LANES:
-        return min(lanes, key=lambda lane: lane.free_us)
-    return max(free, key=lambda lane: lane.free_us, default=None)
+    free = [lane for lane in lanes if lane.free_us <= start_us + _ROUNDED_US]
+    if free:
+        return max(free, key=lambda lane: lane.free_us)
+    soonest = min(lanes, key=lambda lane: lane.free_us, default=None)
+    if soonest and (soonest.free_us <= start_us + _EARLY_US or len(lanes) >= _MOST_LANES):
+        return soonest
+    return None
 
 
 def _lengths(lanes: Sequence[tuple[str, list[Row]]]) -> list[list[int]]:
