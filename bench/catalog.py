@@ -15,6 +15,7 @@ from bench.message_bytes import message_bytes
 from bench.queries import queries
 from bench.report_size import report_size
 from bench.rows import Bench
+from bench.run_report import run_report
 from bench.scrub import scrub
 from bench.start import start
 from bench.write_cpu import write_cpu
@@ -38,6 +39,9 @@ BENCHES = {
         Bench("ingest", "what `daskscope serve` takes in on one core", ingest),
         Bench("queries", "a year of a team, asked, beside DuckDB's own tables (needs that year; minutes)", queries),
         Bench("report-size", "all messages of a run against its performance_report", report_size),
+        Bench(
+            "run-report", "the report that we make of a run after the fact against its performance_report", run_report
+        ),
         Bench("import-cost", "start of each function against boto3", import_cost),
     )
 }

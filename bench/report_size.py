@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+from bench.one_run import one_run
 from bench.rows import Budget, Row
 
 
@@ -18,54 +17,21 @@ def report_size(tiny: bool) -> Iterator[Row]:
         how = "performance_report needs bokeh (pip install --group bench), so there is nothing to compare with."
         yield Row(name=name, value=None, unit=unit, budget=budget, how=how)
         return
-    sent, html, n_tasks = _run(1 if tiny else 8)
+    ran = one_run(lambda client: workload(client, 1 if tiny else 8), processes=False)
+    sent = [len(body) for body, _ in ran.sent]
     yield Row(
         name=name,
-        value=html / sum(sent),
+        value=ran.html_bytes / sum(sent),
         unit=unit,
         budget=budget,
-        peers={"performance_report, bytes": html, "ours, bytes": sum(sent)},
-        how=f"LocalCluster runs a dataframe shuffle, an array and futures of which some raise, {n_tasks} tasks: bodies "
-        f"of all {len(sent)} messages at the usual pace against the HTML made in the same run.",
+        peers={"performance_report, bytes": ran.html_bytes, "ours, bytes": sum(sent)},
+        how="LocalCluster runs a dataframe shuffle, an array and futures of which some raise, "
+        f"{ran.n_tasks} tasks: bodies of all {len(sent)} messages at the usual pace against the HTML of the same run.",
     )
 
 
-def _run(scale: int) -> tuple[list[int], int, int]:
-    """Sizes of the messages, size of the report, number of tasks."""
-    from distributed import Client, LocalCluster, performance_report
-
-    from bench.watched import Kept
-    from daskscope import settings
-    from daskscope.watch import Watch
-
-    kept = Kept()
-    started: Any = LocalCluster(
-        n_workers=2, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0", protocol="inproc://"
-    )
-    with tempfile.TemporaryDirectory() as folder, started as cluster, Client(cluster) as client:
-        running: Any = client
-        scheduler = cluster.scheduler
-
-        async def watch() -> Watch:
-            watched = Watch(scheduler, settings.load(), kept)
-            watched.start()
-            return watched
-
-        watched = running.sync(watch)
-        report = Path(folder, "report.html")
-        with performance_report(str(report)):
-            _workload(client, scale)
-        html = report.stat().st_size
-
-        async def close() -> int:
-            watched.teardown()
-            return watched.readers._groups.n_tasks
-
-        n_tasks = running.sync(close)
-    return [len(body) for body in kept.bodies], html, n_tasks
-
-
-def _workload(client: Any, scale: int) -> None:
+def workload(client: Any, scale: int) -> None:
+    """A shuffle, an array, futures of which some raise: 7,899 tasks at scale 8, and no more than that."""
     import dask.array as da
     import dask.datasets
 

@@ -49,7 +49,7 @@ def list_ms(folder: Path, n_clusters: int) -> Row:
 
 def _timed(api: Any, bearer: str, sort: str, n_clusters: int) -> tuple[float, float]:
     """Milliseconds of CPU, and by the clock."""
-    asked = _event(f"/api/v1/{ACCOUNT}/clusters", {"sort": sort, "limit": "100"}, bearer)
+    asked = event(f"/api/v1/{ACCOUNT}/clusters", {"sort": sort, "limit": "100"}, bearer)
     begun_s, cpu_s = time.perf_counter(), time.process_time()
     answer = api.handler(asked, None)
     taken = (time.process_time() - cpu_s) * 1e3, (time.perf_counter() - begun_s) * 1e3
@@ -58,7 +58,7 @@ def _timed(api: Any, bearer: str, sort: str, n_clusters: int) -> tuple[float, fl
     return taken
 
 
-def _event(path: str, query: dict[str, str], bearer: str) -> dict[str, Any]:
+def event(path: str, query: dict[str, str], bearer: str) -> dict[str, Any]:
     """As API Gateway's HTTP API makes it, payload version 2.0."""
     http = {"method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1", "userAgent": "bench"}
     return {

@@ -16,10 +16,12 @@ class Kept:
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
+        self.encodings: list[Encoding] = []
 
     def deliver(self, name: str, body: bytes, encoding: Encoding, *, is_own: bool = True) -> Outcome:
-        del name, encoding, is_own
+        del name, is_own
         self.bodies.append(body)
+        self.encodings.append(encoding)
         return Outcome("kept", "")
 
     def close(self) -> None:

@@ -39,6 +39,8 @@ class Deployed:
             table=out["Table"],
             queue_url=out["QueueUrl"],
             keys=out["Keys"],
+            reports_bucket=out["ReportsBucket"],
+            reports=out["Reports"],
             endpoint_url=self.emulator.url,
         )
 

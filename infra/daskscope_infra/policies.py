@@ -34,6 +34,10 @@ WILDCARDS: Mapping[str, Mapping[str, str]] = {
         "arn:<>:ssm:<>:<>:parameter/daskscope/<>/<>/keys/*": "Keys of accounts: these come while the stack stands.",
         "<>:*": "A schedule may call a function in any of its versions: there is but one, and the CDK writes it so.",
     },
+    "AWS::S3::BucketPolicy": {
+        "<>/public/*": "CloudFront, for its one distribution: reports that all who know an address may see.",
+        "<>/shown/*": "Likewise: copies of others, for who was let see one.",
+    },
     "AWS::KMS::Key": {
         "*": "In the policy of a key this is the key itself.",
         "kms:*": "The account it belongs to, so that its administrators can never lock themselves out.",

@@ -13,6 +13,8 @@ from daskscope_lambdas import env
 
 _VARIABLES = {env.BUCKET: "Bucket", env.TABLE: "Table", env.QUEUE_URL: "QueueUrl", env.KEYS: "Keys"}
 """Variable to the output that says it."""
+_MAY_BE = {env.KEYS_KMS_KEY: "KeysKmsKey", env.REPORTS_BUCKET: "ReportsBucket", env.REPORTS: "Reports"}
+"""Of these, what the stack has: one that an earlier release made keeps no reports."""
 
 
 def environment(stack: str, environ: Mapping[str, str] = os.environ) -> env.Env:
@@ -33,5 +35,5 @@ def environment(stack: str, environ: Mapping[str, str] = os.environ) -> env.Env:
     told = {output.get("OutputKey", ""): output.get("OutputValue", "") for output in found.get("Outputs", [])}
     if missing := [name for name in _VARIABLES.values() if not told.get(name)]:
         raise SettingsError("--stack", stack, f"a stack of `make deploy`; this one has no output {missing[0]}")
-    named = {variable: told[output] for variable, output in _VARIABLES.items()}
-    return env.read({**environ, env.WORLD: "aws", env.KEYS_KMS_KEY: told.get("KeysKmsKey", ""), **named})
+    named = {variable: told.get(output, "") for variable, output in (_VARIABLES | _MAY_BE).items()}
+    return env.read({**environ, env.WORLD: "aws", **named})

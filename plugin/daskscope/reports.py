@@ -31,6 +31,8 @@ from daskscope.session import Session
 
 Mode = Literal["inline", "cdn"]
 
+_ANSWER = "30 s"
+"""A server that takes longer to say a word is not waited for: the block is done."""
 _DONE = "Performance Report Available at: "
 """As users of the original know it."""
 
@@ -82,7 +84,7 @@ class PerformanceReport:
         self._client: Client | None = None
         self._dask = distributed.performance_report(
             filename=str(self._path),
-            stacklevel=stacklevel + 1,  # between the block and Dask's there is one frame of ours
+            stacklevel=max(stacklevel, 1) + 1,  # between the block and Dask's there is one frame of ours
             mode=among("mode", mode, get_args(Mode)),
         )
         self.url: str | None = None
@@ -152,7 +154,7 @@ class PerformanceReport:
     def _keep(self) -> None:
         """Upload it; or say how that is done later."""
         try:
-            with Session() as session:
+            with Session(timeout=_ANSWER) as session:
                 kept = session.upload_performance_report(self._path, self._private, self._account, title=self._title)
         except Exception as problem:  # noqa: BLE001 - host first
             self._say_how_later(str(problem) if isinstance(problem, DaskscopeError) else told(problem))

@@ -23,7 +23,7 @@ from daskscope.foreign import one_line
 from daskscope.progress import Progress
 from daskscope.source import MOST_SAID
 
-CONNECT_S, QUIET_S = 5.0, 60.0
+CONNECT_S, QUIET_S = 5.0, 30.0
 """For a connection; and for the next bytes to go or come."""
 MOST_S = 3600.0
 """A file that takes longer is given up, however steadily it moves."""

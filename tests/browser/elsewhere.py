@@ -39,9 +39,10 @@ class Elsewhere:
                 self.end_headers()
                 self.wfile.write(body)
 
-            do_POST = do_GET
+            def do_POST(self) -> None:
+                self.do_GET()
 
-            def log_message(self, *_: object) -> None:
+            def log_message(self, format: str, *args: object) -> None:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

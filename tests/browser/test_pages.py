@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs /usr/bin/ch
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     """With a fleet in it, depth included."""
     with Serving(tmp_path_factory.mktemp("pages")) as running:
-        fleet = Fleet(running.url, running.token, int(time.time() * 1000))
+        fleet = Fleet(running.url, running.ingest_token, int(time.time() * 1000))
         for post in (fleet.finished, fleet.lost, fleet.idle, fleet.busy, fleet.hostile):
             post()
         fleet.close()

@@ -25,7 +25,7 @@ ALWAYS = (
     Always(
         "which cluster it is",
         "A page lists clusters by name, user, host and start; `name` and `tags` are yours to choose.",
-        {"clusters": "name scheduler_id user host started_at kind tags", "identity": "address dashboard"},
+        {"clusters": "name scheduler_id user user_claimed host started_at kind tags", "identity": "address dashboard"},
     ),
     Always(
         "what it runs on",

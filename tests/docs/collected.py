@@ -4,16 +4,19 @@ import json
 from collections.abc import Iterable
 
 from daskscope.options import OPTIONS, Option
-from daskscope_query.tables import ORIGIN, ROLLUPS, TABLES, Column, Table
+from daskscope_query.tables import AUDIT, ORIGIN, ROLLUPS, TABLES, Column, Table
+
+FROM_CLUSTERS = [table for table in TABLES.values() if table is not AUDIT]
+"""What people do, the server itself writes down."""
 
 
 def collected() -> str:
     rows = ["| table | what | sent | turned off by |", "| --- | --- | --- | --- |"]
-    rows += [f"| [`{table.name}`](#{table.name}) | {table.meaning} | {_sent(table)} |" for table in TABLES.values()]
+    rows += [f"| [`{table.name}`](#{table.name}) | {table.meaning} | {_sent(table)} |" for table in FROM_CLUSTERS]
     parts = [
         "\n".join(rows),
         f"## In every table\n\n{_columns(ORIGIN, {})}",
-        *(_section(table) for table in TABLES.values()),
+        *(_section(table) for table in FROM_CLUSTERS),
         "## Roll-ups\n\nSums over days that are over, which the server makes of the tables above.",
         *(f"### {table.name}\n\n{table.meaning}\n\n{_columns(table.columns, {})}" for table in ROLLUPS.values()),
     ]

@@ -15,7 +15,11 @@ from daskscope.cli import COMMANDS, scope
 from tests.docs import cli_team, reference
 from tests.lambdas.serving import Serving
 
-ELSEWHERE = {"preview": "tests/plugin/cli/test_preview.py, with a scheduler"}
+ELSEWHERE = {
+    "preview": "tests/plugin/cli/test_preview.py, with a scheduler",
+    "login": "tests/end_to_end/test_login.py, with somebody in a browser",
+    "logout": "tests/end_to_end/test_login.py",
+}
 """Commands without an example that can be run here."""
 
 _TIME = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?"
@@ -66,8 +70,10 @@ def shape(line: str) -> str:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     folder = tmp_path_factory.mktemp("cli")
     cli_team.make(folder / "data")
-    with Serving(folder) as running:
-        yield running
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOGNAME", "ada")  # who runs the server is its first admin
+        with Serving(folder) as running:
+            yield running
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +81,7 @@ def asked(server: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     """As one works who has set the server, in a folder of his own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(dask.config, "PATH", str(tmp_path / "dask"))
     (tmp_path / "outbox").mkdir()
     with dask.config.set({"daskscope": {"server": server.url, "data": str(server.shared)}}):
         yield
@@ -89,8 +96,8 @@ def ids(server: Serving) -> list[tuple[str, str]]:
 
 def lived(server: Serving, ids: list[tuple[str, str]], typed: str) -> str:
     """The command with ids of this server in place of the page's."""
-    if "token revoke" in typed:  # that of the token which was made last
-        return f"daskscope token revoke {server.api('local/tokens')['items'][-1]['key_id']}"
+    if found := re.match(r"daskscope token (revoke|rotate)", typed):  # that of the token which was made last
+        return f"{found[0]} {server.api('local/tokens')['items'][-1]['key_id']}"
     for pattern, actual in ids:
         typed = re.sub(pattern, actual, typed)
     return typed

@@ -130,6 +130,6 @@ def test_trying_it_without_aws_goes_as_the_page_says(
     eventually(lambda: terminal.run(exceptions), lambda said: "ValueError" in said)
 
     (address,) = re.findall(r"SERVER='([^']+)'", server)
-    login = f"{address}/login?token={printed['DASK_DASKSCOPE__TOKEN']}"
-    assert httpx.get(login, trust_env=False).status_code == 303
+    token = {"token": printed["DASK_DASKSCOPE__TOKEN"]}
+    assert httpx.post(f"{address}/login", data=token, trust_env=False).status_code == 303
     assert "The stack daskscope is gone." in terminal.run(destroy)

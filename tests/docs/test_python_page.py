@@ -12,6 +12,7 @@ import daskscope
 from tests.docs import cli_team
 from tests.docs.python_names import class_names
 from tests.docs.reference import page
+from tests.end_to_end.conftest import in_this_process
 from tests.lambdas.serving import Serving
 
 _BLOCK = re.compile(r"(?:^ {4}.*\n|^\n)+", re.M)
@@ -37,11 +38,12 @@ def test_every_example_runs(
     team: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names = {"__name__": "example"}
     blocks = examples()
     assert len(blocks) >= 10
-    for block in blocks:
-        exec(compile(block, page("python"), "exec"), names)
+    with in_this_process() as client:
+        names = {"__name__": "example", "client": client}
+        for block in blocks:
+            exec(compile(block, page("python"), "exec"), names)
     out = capsys.readouterr().out
     assert "Did it finish?" in out
     assert "No cluster 1003 in account local" in out

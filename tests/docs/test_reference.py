@@ -13,6 +13,7 @@ from daskscope.options import OPTIONS, Option
 from daskscope_query.tables import ORIGIN, TABLES
 from tests.docs import reference
 from tests.docs.always import ALWAYS
+from tests.docs.collected import FROM_CLUSTERS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
@@ -27,6 +28,7 @@ def test_every_command_is_documented() -> None:
     text = reference.page("cli").read_text(encoding="utf-8")
     known = {
         "admin",
+        "audit",
         "clusters",
         "code",
         "compare",
@@ -43,9 +45,13 @@ def test_every_command_is_documented() -> None:
         "groups",
         "hardware",
         "import",
+        "login",
+        "logout",
         "logs",
         "members",
         "metrics",
+        "open",
+        "policy",
         "prefixes",
         "preview",
         "prices",
@@ -60,6 +66,7 @@ def test_every_command_is_documented() -> None:
         "stop",
         "tasks",
         "token",
+        "user",
         "version",
         "whoami",
         "workers",
@@ -107,7 +114,7 @@ def placed() -> list[str]:
 
 
 def test_whatever_is_collected_has_its_one_place_under_a_switch_or_a_reason_why_it_is_always_sent() -> None:
-    columns = [f"{name}.{c.name}" for name in TABLES for c in TABLES[name].columns if c not in ORIGIN]
+    columns = [f"{table.name}.{c.name}" for table in FROM_CLUSTERS for c in table.columns if c not in ORIGIN]
     message = [
         f"{part}.{field.name}"
         for part, kind, table in (("identity", wire.Identity, "clusters"), ("totals", wire.Totals, "samples"))

@@ -135,3 +135,13 @@ def cluster(house: House, place: Place) -> Iterator[Cluster]:
 def embedded_cluster(house: House, embedded: Embedded) -> Iterator[Cluster]:
     with dask.config.set(embedded.user), running(house, embedded) as made:
         yield made
+
+
+@contextmanager
+def in_this_process() -> Generator[Client]:
+    """A small cluster, where its processes are not what is tested."""
+    with Client(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+    ) as client:  # fmt: skip
+        yield client

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 OLDEST = ROOT / "constraints-oldest.txt"
-TESTING = ("pytest", "pytest-asyncio", "pytest-socket", "pytest-timeout", "hypothesis")
+TESTING = ("bokeh", "pytest", "pytest-asyncio", "pytest-socket", "pytest-timeout", "hypothesis")
 
 
 def test_the_oldest_environment_is_the_lower_bound() -> None:

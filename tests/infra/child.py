@@ -1,4 +1,5 @@
-"""One handler in a process of its own, as in Lambda: events in; out come its answers, and what it asked DynamoDB for.
+"""One handler in a process of its own, as in Lambda: an event a line in; out comes its answer, and what it asked
+DynamoDB for.
 
 Without the CDK, which no function has.
 """
@@ -58,8 +59,10 @@ def main() -> None:
     # Each session of botocore begins with these, whoever makes it.
     handlers.BUILTIN_HANDLERS.append(("provide-client-params.dynamodb", note))
     handler = importlib.import_module(f"daskscope_lambdas.handlers.{sys.argv[1]}").handler
-    answers = [handler(event, None) for event in json.load(sys.stdin)]
-    print(json.dumps({"answers": answers, "asked": noted}))
+    for line in sys.stdin:
+        noted.clear()
+        answer = handler(json.loads(line), None)
+        print(json.dumps({"answer": answer, "asked": noted}), flush=True)
 
 
 if __name__ == "__main__":

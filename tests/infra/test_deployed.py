@@ -155,11 +155,12 @@ def test_a_browser_logs_in_and_reads(deployed: Deployed, place: Place) -> None:
     with httpx.Client(trust_env=False, timeout=60) as browser:
         refused = browser.get(f"{place.url}/{place.account}/analytics")
         assert (refused.status_code, refused.headers["content-type"]) == (401, "text/html; charset=utf-8")
-        assert "/login?token=" in refused.text
-        login = browser.get(f"{place.url}/login?token={place.token}")
+        assert 'name="token"' in refused.text
+        login = browser.post(f"{place.url}/login", data={"token": place.token})
         assert (login.status_code, login.headers["location"]) == (303, f"{place.account}/analytics")
         kept, *how = login.headers["set-cookie"].split("; ")
-        assert {"HttpOnly", "Secure", "SameSite=Lax"} <= set(how)
+        assert kept.startswith("__Host-daskscope=")
+        assert {"Path=/", "HttpOnly", "Secure", "SameSite=Lax"} <= set(how)
         # By hand, for a secure cookie does not travel over the emulator's http.
         pages = [
             browser.get(f"{place.url}/{place.account}/analytics{path}", headers={"Cookie": kept})

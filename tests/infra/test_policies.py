@@ -81,6 +81,10 @@ def _under(template: Template, *prefixes: str, bucket: str = "Bucket") -> set[st
     return {f"<{bucket}.Arn>/{prefix}/*" for prefix in prefixes}
 
 
+def _items(*keys: str) -> set[str]:
+    return {f"items {key}" for key in keys}
+
+
 def test_ingest_writes_and_reads_no_telemetry(template: Template) -> None:
     may = template.allowed("ingest")
     assert _actions(may) == {
@@ -91,9 +95,9 @@ def test_ingest_writes_and_reads_no_telemetry(template: Template) -> None:
     }
     assert may["s3:PutObject"] == _under(template, "code")
     assert may["s3:GetObject"] == _under(template, "unused"), "the names of code that is about to go"
-    assert may["dynamodb:GetItem"] == {"items token/*", "items cluster/*"}
-    assert may["dynamodb:PutItem"] == {"items cluster/*", "items number/*"}
-    assert may["dynamodb:UpdateItem"] == {"items cluster/*", "items account/*"}
+    assert may["dynamodb:GetItem"] == _items("token/*", "member/*", "policy/*", "cluster/*")
+    assert may["dynamodb:PutItem"] == _items("cluster/*", "number/*")
+    assert may["dynamodb:UpdateItem"] == _items("cluster/*", "account/*", "token/*")
     (making,) = _allowed(template, "ingest", "ssm:PutParameter")
     assert making.actions == ["ssm:PutParameter"]
     assert making.conditions == {"StringNotEquals": {"ssm:Overwrite": "true"}}, "code would be unreadable for good"
@@ -107,27 +111,43 @@ def test_write_adds_to_open_days_and_dead_letters_and_reads_one_item(template: T
     assert may["dynamodb:GetItem"] == {"items seals"}
 
 
-def test_api_only_reads_but_for_what_is_asked_of_a_cluster_and_tokens(template: Template) -> None:
+def test_api_reads_the_lake_and_writes_into_it_what_was_done_and_nothing_else(template: Template) -> None:
     may = template.allowed("api")
     assert _actions(may) == {
-        "dynamodb": {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"},
-        "s3": {"GetObject", "ListBucket"},
+        "dynamodb": {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"},
+        "s3": {"GetObject", "ListBucket", "PutObject", "DeleteObject", "AbortMultipartUpload"},
         "ssm": {"GetParameter"},
     }
-    assert may["dynamodb:PutItem"] == {"items token/*"}
-    assert may["dynamodb:UpdateItem"] == {"items cluster/*", "items token/*"}
-    assert may["s3:GetObject"] == _under(template, "open", "sealed", "rollups", "catalog", "prices", "code")
+    people = ("member/*", "joined/*", "ticket/*")
+    assert may["dynamodb:PutItem"] == _items("token/*", "user/*", *people, "report/*")
+    assert may["dynamodb:UpdateItem"] == _items("cluster/*", "token/*", "policy/*", "report/*", "reporter/*")
+    assert may["dynamodb:DeleteItem"] == _items(*people, "policy/*", "report/*")
+    lake, reports = _by_bucket(template, may)
+    assert lake["s3:GetObject"] == _under(template, "open", "sealed", "rollups", "catalog", "prices", "code")
+    assert lake["s3:PutObject"] == _under(template, "open/audit", "late")
+    assert not lake.keys() & {"s3:DeleteObject", "s3:AbortMultipartUpload"}
+    kept = _of_reports(template, "incoming", "public", "private")
+    assert reports["s3:GetObject"] == reports["s3:DeleteObject"] == kept
+    assert reports["s3:PutObject"] == kept | _of_reports(template, "shown")
     assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"listing", "living"}
 
 
-def test_sweep_sees_clusters_and_nothing_else(template: Template) -> None:
+def test_sweep_sees_clusters_and_reports_and_nothing_else(template: Template) -> None:
     may = template.allowed("sweep")
-    assert _actions(may) == {"dynamodb": {"BatchGetItem", "Query", "UpdateItem"}}
-    assert may["dynamodb:BatchGetItem"] == may["dynamodb:UpdateItem"] == {"items cluster/*"}
-    assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"living"}
+    assert _actions(may) == {
+        "dynamodb": {"GetItem", "BatchGetItem", "Query", "UpdateItem", "DeleteItem"},
+        "s3": {"GetObject", "ListBucket", "PutObject", "DeleteObject", "AbortMultipartUpload"},
+    }
+    assert may["dynamodb:BatchGetItem"] == may["dynamodb:UpdateItem"] == _items("cluster/*", "report/*")
+    assert may["dynamodb:GetItem"] == _items("policy/*")
+    assert may["dynamodb:DeleteItem"] == _items("report/*")
+    lake, reports = _by_bucket(template, may)
+    assert not lake
+    assert reports["s3:PutObject"] == _of_reports(template, "private"), "it makes none public"
+    assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"living", "listing"}
 
 
-def test_compact_alone_may_take_away_and_reads_neither_code_nor_keys(template: Template) -> None:
+def test_compact_alone_may_take_away_from_the_lake_and_reads_neither_code_nor_keys(template: Template) -> None:
     may = template.allowed("compact")
     assert _actions(may) == {
         "dynamodb": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "Query"},
@@ -135,19 +155,53 @@ def test_compact_alone_may_take_away_and_reads_neither_code_nor_keys(template: T
         "ssm": {"DeleteParameter"},
     }
     made = ("open", "sealed", "rollups", "catalog", "seals", "unused")
-    assert may["s3:GetObject"] == _under(template, *made, "prices", "dead")
-    assert may["s3:PutObject"] == _under(template, *made, "late")
-    assert may["s3:DeleteObject"] == _under(template, *made, "prices", "code", "dead")
-    assert may["dynamodb:GetItem"] == {"items seals", "items policy/*", "items cluster/*", "items account/*"}
-    assert may["dynamodb:PutItem"] == {"items seals", "items cluster/*"}
-    assert may["dynamodb:UpdateItem"] == {"items seals", "items deletion/*"}
-    gone = {f"items {key}/*" for key in ("deletion", "policy", "cluster", "number", "account", "token")}
-    assert may["dynamodb:DeleteItem"] == gone
+    lake, reports = _by_bucket(template, may)
+    assert lake["s3:GetObject"] == _under(template, *made, "prices", "dead")
+    assert lake["s3:PutObject"] == _under(template, *made, "late")
+    assert lake["s3:DeleteObject"] == _under(template, *made, "prices", "code", "dead")
+    assert reports == {"s3:DeleteObject": _of_reports(template, "incoming", "public", "private")}, "it reads none"
+    assert may["dynamodb:GetItem"] == _items("seals", "policy/*", "cluster/*", "account/*")
+    assert may["dynamodb:PutItem"] == _items("seals", "cluster/*")
+    assert may["dynamodb:UpdateItem"] == _items("seals", "deletion/*", "policy/*")
+    of_account = ("token", "ticket", "member", "joined", "report", "policy")
+    gone = (f"{key}/*" for key in ("deletion", "cluster", "number", "account", *of_account))
+    assert may["dynamodb:DeleteItem"] == _items(*gone)
     assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"listing", "living"}
     for function in template.functions():
         if function != "compact":
-            taking = {"s3:DeleteObject", "dynamodb:DeleteItem", "ssm:DeleteParameter"}
-            assert not taking & template.allowed(function).keys(), function
+            taking = {"s3:DeleteObject", "ssm:DeleteParameter"}
+            assert not taking & _by_bucket(template, template.allowed(function))[0].keys(), function
+            gone = template.allowed(function).get("dynamodb:DeleteItem", set())
+            assert not gone & _items("deletion/*", "cluster/*", "number/*", "account/*", "token/*"), function
+
+
+def test_cloudfront_alone_reads_reports_and_of_those_what_may_be_seen(template: Template) -> None:
+    (distribution,) = template.of_type("AWS::CloudFront::Distribution")
+    bucket, _ = template.bucket("ReportsBucket")
+    outside = [s for s in _allowing(template) if s.owner == "AWS::S3::BucketPolicy"]
+    (reading,) = outside
+    assert (reading.principals, reading.actions) == (["cloudfront.amazonaws.com"], ["s3:GetObject"])
+    assert set(reading.resources) == {f"<{bucket}.Arn>/public/*", f"<{bucket}.Arn>/shown/*"}
+    arn = f"arn:<AWS::Partition>:cloudfront::<AWS::AccountId>:distribution/<{distribution}>"
+    ((operator, told),) = reading.conditions.items()
+    assert (operator, {name: flat(value) for name, value in told.items()}) == ("StringEquals", {"AWS:SourceArn": arn})
+
+
+def _of_reports(template: Template, *prefixes: str) -> set[str]:
+    return _under(template, *prefixes, bucket="ReportsBucket")
+
+
+def _by_bucket(template: Template, may: dict[str, set[str]]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """What may be done to objects of the lake, and to files of reports; lists of names left out."""
+    found = tuple(
+        {
+            action: there
+            for action, resources in may.items()
+            if (there := {each for each in resources if each.startswith(f"<{template.bucket(output)[0]}.Arn>/")})
+        }
+        for output in ("Bucket", "ReportsBucket")
+    )
+    return found[0], found[1]
 
 
 def _allowed(template: Template, function: str, action: str) -> list[Statement]:
@@ -186,10 +240,13 @@ def test_the_key_is_lent_for_what_a_function_may_touch_and_no_more(chosen: Templ
         assert through == {each for each, actions in may.items() if actions != {"DeleteParameter"}}
 
 
-def test_the_log_service_may_use_the_key_for_logs_of_this_account_alone(chosen: Template) -> None:
+def test_services_may_use_the_key_for_what_is_of_this_account_alone(chosen: Template) -> None:
     (key,) = chosen.properties("AWS::KMS::Key")
     services = [s for s in key["KeyPolicy"]["Statement"] if "Service" in s["Principal"]]
-    (logs,) = services
+    (reports,) = (s for s in services if s["Principal"]["Service"] == "cloudfront.amazonaws.com")
+    assert reports["Action"] == "kms:Decrypt"
+    assert reports["Condition"]["StringEquals"] == {"AWS:SourceAccount": {"Ref": "AWS::AccountId"}}
+    (logs,) = (s for s in services if s is not reports)
     assert flat(logs["Principal"]["Service"]) == "logs.<AWS::Region>.amazonaws.com"
     groups = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:*"
     ((operator, told),) = logs["Condition"].items()

@@ -4,18 +4,18 @@ The policies that refuse what is not encrypted on its way are left out, for here
 emulator does not look at the keys of DynamoDB's items: what each function asked for is held against its role here.
 """
 
-import base64
 import hashlib
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from tempfile import TemporaryFile
+from typing import Any, get_args
 
 import boto3
 import pytest
@@ -24,7 +24,8 @@ from botocore.exceptions import ClientError
 from daskscope import wire
 from daskscope.testing import message
 from daskscope_lambdas.env import AwsEnv
-from daskscope_lambdas.ports import Deletion, TokenRow
+from daskscope_lambdas.ports import Deletion, Scope, TokenRow
+from daskscope_lambdas.service.people import People
 from daskscope_lambdas.service.price_store import PriceKeeper
 from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import connect
@@ -32,6 +33,15 @@ from daskscope_query import layout
 from tests.aws_world import point_at
 from tests.emulator import REGION, ROOT, Emulator
 from tests.infra.child import Asked
+from tests.infra.people_and_reports import (
+    asking,
+    change_their_role_and_take_them_out,
+    keep_reports,
+    leave_what_is_due,
+    let_somebody_in,
+    request,
+    want_something,
+)
 from tests.infra.template import Template
 
 STACK = "roles"
@@ -67,22 +77,54 @@ class House:
 
     def call(self, function: str, *events: dict[str, Any]) -> list[Any]:
         """What the handler answers, in a process of its own, as in Lambda."""
+        with self.talk(function) as say:
+            return [say(event) for event in events]
+
+    @contextmanager
+    def talk(self, function: str) -> Generator[Callable[[dict[str, Any]], Any]]:
+        """As `call`, for who knows the next event only from an answer."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "DASKSCOPE_"))}
         told: dict[str, str] = self.functions[function]["Environment"]["Variables"]
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.infra.child", function],
-            input=json.dumps(events),
-            env=clean | told | self.credentials(function),
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        assert "AccessDenied" not in done.stderr, done.stderr
-        heard = json.loads(done.stdout)
         asked = self.asked.setdefault(function, set())
-        asked.update((action, table, index, tuple(keys)) for action, table, index, keys in heard["asked"])
-        return heard["answers"]
+        with TemporaryFile("w+") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "tests.infra.child", function],
+                env=clean | told | self.credentials(function),
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+
+            def logged() -> str:
+                log.seek(0)
+                return log.read()
+
+            def say(event: dict[str, Any]) -> Any:
+                assert child.stdin
+                assert child.stdout
+                child.stdin.write(json.dumps(event) + "\n")
+                child.stdin.flush()
+                line = child.stdout.readline()
+                assert line, logged()
+                assert "Traceback" not in logged(), logged()
+                heard = json.loads(line)
+                asked.update((action, table, index, tuple(keys)) for action, table, index, keys in heard["asked"])
+                return heard["answer"]
+
+            with child:
+                try:
+                    yield say
+                finally:
+                    assert child.stdin
+                    child.stdin.close()
+            assert "AccessDenied" not in logged(), logged()
+
+    def files(self) -> set[str]:
+        """Of reports that are kept."""
+        found = self.client("s3").list_objects_v2(Bucket=self.outputs["ReportsBucket"])["Contents"]
+        return {each["Key"] for each in found if not each["Key"].startswith("shown/")}
 
     def objects(self) -> list[str]:
         found = self.client("s3").list_objects_v2(Bucket=self.outputs["Bucket"])
@@ -134,10 +176,11 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     point_at(house.emulator, monkeypatch)
     env = AwsEnv(
         bucket=out["Bucket"], table=out["Table"], queue_url=out["QueueUrl"], keys=out["Keys"], keys_kms_key="",
-        endpoint_url=house.emulator.url,
+        reports_bucket=out["ReportsBucket"], reports=out["Reports"], endpoint_url=house.emulator.url,
     )  # fmt: skip
     with closing(connect(env)) as world:
-        token, _ = mint(world.tokens, world.clock, "acme", ("ingest", "read", "control", "admin"), "test")
+        People(world.users, world.clock).put("acme", "root", "admin", "test")
+        token, _ = mint(world.tokens, world.clock, "acme", get_args(Scope), "test", user="root")
         long_ago = world.clock.now() - 3 * 86_400
         world.clusters.enrol("acme", "0" * 32, long_ago, long_ago)
         PriceKeeper(world.objects, world.clock).set(None, b"core_hour: 0.02", "test")
@@ -146,7 +189,7 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     # Whose next message is far off: however slow this machine is, it is not lost when the sweep comes.
     told = message(next_s=3600.0, codes=[wire.Code(hash=hashlib.sha256(b"x = 1").hexdigest()[:32], text="x = 1")])
     later = replace(told, seq=told.seq + 1, codes=[])
-    posts = [_request("POST", wire.PATH, headers, wire.encode(each)) for each in (told, later)]
+    posts = [request("POST", wire.PATH, headers, wire.encode(each)) for each in (told, later)]
     assert [answer["statusCode"] for answer in house.call("ingest", *posts)] == [200, 200]
 
     batch = house.client("sqs", "write").receive_message(QueueUrl=out["QueueUrl"], MaxNumberOfMessages=10)["Messages"]
@@ -154,8 +197,21 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     assert house.call("write", {"Records": [_record(each) for each in batch]}) == [{"batchItemFailures": []}]
     assert {key.split("/")[0] for key in house.objects()} == {"code", "dead", "open", "prices"}
 
+    with house.talk("api") as say:
+        ask = asking(say, headers)
+        want_something(ask)
+        cookie = let_somebody_in(ask)
+        keep_reports(ask, cookie)
+        change_their_role_and_take_them_out(ask)
+    with closing(connect(env)) as world:
+        leave_what_is_due(world, time.time() - 30 * 86_400)
     assert house.call("sweep", {}) == [{"living": 1, "idle": 0, "lost": 1}]
 
+    with closing(connect(env)) as world:
+        (hidden,) = world.reports.page("acme", 10)
+        assert hidden.private
+        assert list(world.reports.page("initech", 10)) == []
+    assert house.files() == {f"private/{hidden.link}.html", f"public/{'globex'.rjust(22, '0')}.html"}
     _make_old_and_many(house)
     gone = _ask_to_delete(house, env)
     house.call("compact", {}, {})
@@ -168,27 +224,28 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
     with closing(connect(env)) as world:
         assert world.deletions.pending() == []
         assert list(world.tokens.list("globex")) == []
+        assert (list(world.users.list("globex")), list(world.reports.page("globex", 1))) == ([], [])
         # One that is not done yet, so that the pages have something to leave out.
         world.deletions.ask(Deletion(account="acme", cluster="9" * 32, asked_at=world.clock.now(), by="test"))
 
     asked = ("/api/v1/acme/clusters", "/api/v1/acme/clusters/2", "/api/v1/acme/clusters/2/computations")
-    answers = house.call("api", *(_request("GET", path, headers) for path in asked))
+    answers = house.call("api", *(request("GET", path, headers) for path in asked))
     assert [answer["statusCode"] for answer in answers] == [200, 200, 200]
-    (prices,) = house.call("api", _request("GET", "/api/v1/acme/prices", headers))
+    (prices,) = house.call("api", request("GET", "/api/v1/acme/prices", headers))
     assert json.loads(prices["body"])["core_hour"] == 0.02
-    (asked_to_close,) = house.call("api", _request("POST", "/api/v1/acme/clusters/2/close", headers))
+    (asked_to_close,) = house.call("api", request("POST", "/api/v1/acme/clusters/2/close", headers))
     assert asked_to_close["statusCode"] == 202
     wanted = json.dumps({"name": "ann", "scopes": ["read"]}).encode()
-    (made,) = house.call("api", _request("POST", "/api/v1/acme/tokens", headers, wanted))
+    (made,) = house.call("api", request("POST", "/api/v1/acme/tokens", headers, wanted))
     key_id = json.loads(made["body"])["key_id"]
     listed, revoked = house.call(
         "api",
-        _request("GET", "/api/v1/acme/tokens", headers),
-        _request("DELETE", f"/api/v1/acme/tokens/{key_id}", headers),
+        request("GET", "/api/v1/acme/tokens", headers),
+        request("DELETE", f"/api/v1/acme/tokens/{key_id}", headers),
     )
     assert key_id in {row["key_id"] for row in json.loads(listed["body"])["items"]}
     assert json.loads(revoked["body"])["revoked"]
-    (told,) = house.call("ingest", _request("POST", wire.PATH, headers, wire.encode(replace(later, seq=later.seq + 1))))
+    (told,) = house.call("ingest", request("POST", wire.PATH, headers, wire.encode(replace(later, seq=later.seq + 1))))
     assert json.loads(told["body"])["wish"] == ["close"]
 
     assert house.asked.keys() == house.functions.keys()
@@ -207,11 +264,12 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
         ("ingest", "Query", "listing", ()),
         ("write", "GetItem", "", ("seals/acme",)),
         ("write", "PutItem", "", ("seals",)),
-        ("api", "GetItem", "", ("policy/acme",)),
-        ("api", "UpdateItem", "", ("policy/acme",)),
+        ("ingest", "GetItem", "", ("user/ann",)),
+        ("api", "DeleteItem", "", ("token/1",)),
+        ("api", "DeleteItem", "", ("user/ann",)),
         ("api", "PutItem", "", ("cluster/1",)),
         ("sweep", "BatchGetItem", "", ("cluster/1", "token/1")),
-        ("sweep", "Query", "listing", ()),
+        ("sweep", "PutItem", "", ("report/acme/1",)),
         ("compact", "UpdateItem", "", ("cluster/1",)),
         ("compact", "DeleteItem", "", ("seals",)),
         ("api", "DeleteItem", "", ("deletion/acme/1",)),
@@ -228,14 +286,6 @@ def test_the_keys_of_a_stack_lie_where_no_other_looks(house: House) -> None:
     (stack,) = house.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
     _, name, uuid = stack["StackId"].split("/")
     assert house.outputs["Keys"] == f"/daskscope/{name}/{uuid}/keys"
-
-
-def _request(method: str, path: str, headers: dict[str, str], body: bytes = b"") -> dict[str, Any]:
-    return {
-        "version": "2.0", "rawPath": path, "rawQueryString": "", "headers": headers,
-        "requestContext": {"requestId": "1", "stage": "$default", "http": {"method": method, "path": path}},
-        "body": base64.b64encode(body).decode(), "isBase64Encoded": True,
-    }  # fmt: skip
 
 
 def _record(received: dict[str, Any]) -> dict[str, Any]:
@@ -294,6 +344,11 @@ def _ask_to_delete(house: House, env: AwsEnv) -> list[str]:
     ("function", "service", "operation", "arguments"),
     [
         ("api", "s3", "put_object", {"Bucket": "Bucket", "Key": "open/x", "Body": b""}),
+        ("api", "s3", "put_object", {"Bucket": "Bucket", "Key": "open/clusters/x", "Body": b""}),
+        ("api", "s3", "delete_object", {"Bucket": "Bucket", "Key": "open/audit/x"}),
+        ("ingest", "s3", "get_object", {"Bucket": "ReportsBucket", "Key": "public/x"}),
+        ("sweep", "s3", "put_object", {"Bucket": "ReportsBucket", "Key": "public/x", "Body": b""}),
+        ("compact", "s3", "get_object", {"Bucket": "ReportsBucket", "Key": "private/x"}),
         ("api", "ssm", "put_parameter", {"Name": "Keys", "Value": "x", "Type": "SecureString"}),
         ("api", "s3", "put_object", {"Bucket": "Bucket", "Key": "prices/all/x", "Body": b""}),
         ("compact", "s3", "delete_object", {"Bucket": "Bucket", "Key": "late/x"}),

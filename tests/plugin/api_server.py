@@ -38,6 +38,9 @@ class ApiServer:
                 self.end_headers()
                 self.wfile.write(raw)
 
+            def do_PUT(self) -> None:
+                self.do_POST()
+
             def do_DELETE(self) -> None:
                 self.do_GET()
 

@@ -41,7 +41,7 @@ OF_ONE_CLUSTER = (
     "computation_prefixes", "cluster_prefixes", "machines",
 )  # fmt: skip
 ELSEWHERE = ("group_names", "family_tracebacks", "code", "code_clusters", "computation_sums", "hardware", "clusters",
-             "closest_clusters", "usage", "costs")  # fmt: skip
+             "closest_clusters", "usage", "costs", "savings", "audit", "run_exceptions", "run_tasks")  # fmt: skip
 """Asked with what another answered: see the tests of the services that ask them."""
 OF_A_TEAM = ("families", "team_deaths", "team_events")
 ONE_ROW = ("profile_totals", "code_summary")

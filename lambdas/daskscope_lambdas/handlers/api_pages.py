@@ -11,7 +11,7 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from daskscope.errors import NotFound
 from daskscope_lambdas import web
-from daskscope_lambdas.handlers import house, pages, pages_login, parameters, reading, visitors, wanted
+from daskscope_lambdas.handlers import house, pages, parameters, reading, visitors, wanted
 from daskscope_lambdas.handlers.errors import Problem
 from daskscope_lambdas.handlers.visitors import Visitor
 from daskscope_lambdas.service import closing
@@ -98,19 +98,11 @@ def by_scheduler(scheduler: str) -> Response[str]:
 def problem_page(event: APIGatewayProxyEventV2, found: Problem) -> Response[str]:
     """What a browser gets instead of the JSON of an error."""
     if found.status == 401:
-        return pages.sign_in(event, 401, found.message, after=_target(event))
+        return pages.sign_in(event, 401, found.message, after=pages.here(event))
     titles = {403: "Not allowed", 404: "Not found", 500: "The server failed"}
     title = titles.get(found.status, "This did not work")
     visitor = visitors.known(event) if found.status < 500 else None  # what fails may be what knows them
     return pages.page(event, "message.html", visitor, found.status, title=title, lines=[found.message], refresh_s=None)
-
-
-def _target(event: APIGatewayProxyEventV2) -> str:
-    """The page that was asked for, to come back to it; none for what a form posted."""
-    if event.http_method != "GET":
-        return ""
-    query = event.raw_query_string
-    return pages_login.checked_after(event.path.lstrip("/") + (f"?{query}" if query else ""))
 
 
 def _visitor(account: str | None = None) -> Visitor:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.shared.cookies import Cookie
@@ -22,13 +24,17 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
+MAX_AFTER = 500
+"""Characters."""
+_AFTER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~@+/-]*(\?[A-Za-z0-9._~@+=&%/-]*)?")
+"""A path of ours below the server's address: what it starts with is no scheme and no host."""
 
 
 def page(
     event: APIGatewayProxyEventV2, template: str, visitor: Visitor | None, status: int = 200, /, **context: Any
 ) -> Response[str]:
     """`visitor`: None where nobody knows who looks. Forms find their `csrf` in the template's `menu`."""
-    html = web.render(template, event.path, menu=menu(visitor), **context)
+    html = web.render(template, event.path, menu=_menu(event, visitor), **context)
     return Response(status, "text/html; charset=utf-8", html, headers())
 
 
@@ -46,16 +52,31 @@ def redirect(event: APIGatewayProxyEventV2, target: str, cookies: list[Cookie] |
     return Response(303, "text/plain; charset=utf-8", "", {**headers(), "Location": location}, cookies)
 
 
+def checked_after(target: str) -> str:
+    """Where to go once signed in: `target` if that is a page of this server, else nothing."""
+    below = _AFTER.fullmatch(target) and ".." not in target and "//" not in urlsplit(target).path
+    return target if below and len(target) <= MAX_AFTER else ""
+
+
+def here(event: APIGatewayProxyEventV2) -> str:
+    """The page that was asked for, as `target` of `redirect`; none for what a form posted."""
+    if event.http_method != "GET":
+        return ""
+    query = event.raw_query_string
+    return checked_after(event.path.lstrip("/") + (f"?{query}" if query else ""))
+
+
 def headers() -> dict[str, str | list[str]]:
     """In AWS with the word that there is no way here but https; on one machine that is the proxy's to say."""
     return {**_HEADERS, **(_HTTPS_ONLY if house.env().world == "aws" else {})}
 
 
-def menu(visitor: Visitor | None) -> dict[str, Any]:
+def _menu(event: APIGatewayProxyEventV2, visitor: Visitor | None) -> dict[str, Any]:
     """What a page's head shows of who looks: `account`, and of who is signed in `who`, `user`, `role`, `csrf`, and
-    their `accounts`."""
+    their `accounts`; of others `here`, to come back to."""
     if not isinstance(visitor, SignedIn):
-        return {"account": visitor and visitor.account, "who": None, "csrf": None, "accounts": []}
+        account = visitor.account if visitor else None
+        return {"account": account, "who": None, "csrf": None, "accounts": [], "here": here(event)}
     principal = visitor.principal
     return {
         "account": visitor.account,

@@ -5,9 +5,6 @@ A link only shows a page with a button: whatever looks at links for somebody, to
 
 from __future__ import annotations
 
-import re
-from urllib.parse import urlsplit
-
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
@@ -18,17 +15,12 @@ from daskscope_lambdas.service import sessions, tickets
 
 router = APIGatewayHttpRouter()
 
-MAX_AFTER = 500
-"""Characters."""
-_AFTER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~@+/-]*(\?[A-Za-z0-9._~@+=&%/-]*)?")
-"""A path of ours below the server's address: what it starts with is no scheme and no host."""
-
 
 @router.get("/login")
 def login() -> Response[str]:
     event = router.current_event
     given = event.query_string_parameters
-    code, after = given.get("code", ""), checked_after(given.get("next", ""))
+    code, after = given.get("code", ""), pages.checked_after(given.get("next", ""))
     world = house.adapters()
     if not code:
         return pages.sign_in(event, 200, None, after=after)
@@ -44,7 +36,7 @@ def sign_in() -> Response[str]:
     event = router.current_event
     before = visitors.known(event)
     given = forms.fields(event, before and before.session)
-    after = checked_after(given.get("next", ""))
+    after = pages.checked_after(given.get("next", ""))
     world = house.adapters()
     try:
         text, row = _open(given)
@@ -67,12 +59,6 @@ def sign_out() -> Response[str]:
     if visitor:
         sessions.close(world.tokens, world.clock, visitor.principal.key_id)
     return pages.redirect(event, "login", [visitors.cookie("", 0)])
-
-
-def checked_after(target: str) -> str:
-    """Where to go once signed in: `target` if that is a page of this server, else nothing."""
-    below = _AFTER.fullmatch(target) and ".." not in target and "//" not in urlsplit(target).path
-    return target if below and len(target) <= MAX_AFTER else ""
 
 
 def _open(given: dict[str, str]) -> sessions.Minted:

@@ -90,7 +90,7 @@ class Approvals:
         self._decide(user_code, {"user": None})
 
     def fetch(self, tokens: Tokens, device_code: str) -> Fetched | None:
-        """None as long as nobody has decided. Raises NotFound, PermissionDenied if somebody said no."""
+        """None as long as nobody has decided. Raises NotFound, PermissionDenied if that was no, or is good no more."""
         device = desk.look(self._tickets, self._clock, "device", device_code)
         try:
             decided = desk.take(self._tickets, self._clock, "approved", device.key)
@@ -109,6 +109,8 @@ class Approvals:
     def _mint(self, tokens: Tokens, told: Mapping[str, Any], client: str) -> Fetched:
         now = self._clock.now()
         ends = min(now + TOKEN_S, told["until"] or float("inf"))
+        if ends <= now:
+            raise PermissionDenied("The token of whoever approved this login has ended meanwhile: ask again.")
         scopes: set[Scope] = set(told["scopes"])
         name = f"login on {client}"
         text, row = mint(

@@ -23,7 +23,8 @@ def forget_belongings(world: World, account: str, asked_at: float) -> None:
         # All that says not when it was made. A ticket would let somebody into what is another's by then.
         world.tickets.forget(account)
         for subject in get_args(Subject):
-            world.policies.set_wish(account, subject, {})
+            if world.policies.wish(account, subject):
+                world.policies.set_wish(account, subject, {})
         CodeKeeper(world.objects, world.vault).forget(account)
         PriceKeeper(world.objects, world.clock).clear(account)
     for row in _reports(world, account):

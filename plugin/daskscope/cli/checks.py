@@ -80,7 +80,8 @@ def of_server(connection: Connection, clock: Callable[[], float] = time.time) ->
     scopes = ", ".join(me["scopes"]) or "nothing"
     can_read = "read" in me["scopes"]
     instead = "" if can_read else ": lists need one of scope read"
-    said = f"The token {me['name']!r} of account {me['account']} may {scopes}{instead}."
+    whose = f"{me['user']} in account" if me.get("user") else "account"
+    said = f"The token {me['name']!r} of {whose} {me['account']} may {scopes}{instead}."
     yield Finding("token", "ok" if can_read else "warn", printable(said))
     yield from _clock(connection, clock)
 

@@ -12,7 +12,6 @@ from daskscope.cli.asking import asking
 from daskscope.cli.formats import TABLE, document
 from daskscope.cli.listing import formatted
 from daskscope.records import Record
-from daskscope.records.values import shown
 
 if TYPE_CHECKING:
     from daskscope.session import Session
@@ -110,12 +109,20 @@ def _text(found: dict[str, Any]) -> str:
             inner: dict[str, Any] = value if isinstance(value, dict) else {"": value}
             for key, one in inner.items():
                 place = f"{subject} {_ONE.get(name, name)} {key}".rstrip()
-                lines[place] = NEVER if one is None else shown(_UNITS.get(subject, ""), one)
+                lines[place] = _typed(one) if subject == "idle" else NEVER if one is None else str(one)
     return Record(lines).text()
 
 
+def _typed(timeout_s: float | None) -> str:
+    """As one may type it."""
+    if timeout_s is None:
+        return NEVER
+    unit, in_s = next((unit, in_s) for unit, in_s in _UNITS.items() if timeout_s % in_s == 0 or in_s == 1)
+    return f"{timeout_s / in_s:g}{unit}"
+
+
 _ONE = {"users": "user", "clusters": "cluster", "timeout_s": "timeout"}
-_UNITS = {"idle": "duration"}
+_UNITS = {"h": 3600, "m": 60, "s": 1}
 
 
 def _named(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -67,8 +67,8 @@ def _tell(made: Record, form: str) -> None:
     if form == "json":
         document(made)
         return
-    whose = f"{made['user']}'s, made in" if made.get("user") else "of"
-    told = f"Key id {made['key_id']}, {whose} account {made['account']}, may {', '.join(made['scopes'])}."
+    whose = f"{made['user']} in account" if made.get("user") else "account"
+    told = f"Key id {made['key_id']} of {whose} {made['account']}, may {', '.join(made['scopes'])}."
     click.echo(printable(" ".join(filter(None, (told, made.get("sentence"))))), err=True)
     click.echo(printable(made["token"]))
 

@@ -18,10 +18,14 @@ closed AS (
         idle_timeout_s,
         CASE WHEN thread_us > 0 AND n_threads > 0 THEN dollars / (thread_us / 3.6e9) * n_threads END AS hourly
     FROM ended
-    WHERE was_closed AND day BETWEEN $first_day AND $last_day AND ($user::VARCHAR IS NULL OR "user" = $user)
+    WHERE was_closed AND day BETWEEN $first_day::DATE AND $last_day::DATE AND ($user::VARCHAR IS NULL OR "user" = $user)
 ),
 left_alone AS (
-    SELECT idle_s FROM ended WHERE NOT was_closed AND idle_s > 0 AND day BETWEEN $first_day - $before_days::INTEGER AND $last_day
+    SELECT idle_s
+    FROM ended
+    WHERE NOT was_closed
+      AND idle_s > 0
+      AND day BETWEEN $first_day::DATE - $before_days::INTEGER AND $last_day::DATE
 ),
 held AS (
     SELECT

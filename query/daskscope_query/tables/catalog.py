@@ -33,7 +33,7 @@ CATALOG = Table(
         Column("cluster_id", COUNT, "", "Its number in its account."),
         Column("name", NAME, "", "Name on the pages."),
         Column("user", NAME, "", "Whose: the person whose token it reports with, else the operating system's user."),
-        Column("user_claimed", pa.bool_(), "", "Whether that is only what it said; null where an older release was told."),
+        Column("user_claimed", pa.bool_(), "", "Whether that is only what it said; null if an older release was told."),
         Column("host", NAME, "", "Host of the scheduler."),
         Column("kind", NAME, "", "What made it: LocalCluster, SLURMCluster, ...; null if nothing told."),
         Column("tags", pa.map_(pa.string(), pa.string()), "", "The user's labels."),

@@ -12,8 +12,9 @@ from daskscope import wire
 from daskscope.compression import MAX_MESSAGE_BYTES, SAMPLED, compress
 from daskscope.testing import message
 from daskscope_lambdas.handlers import ingest
-from daskscope_lambdas.ports import StoreError
+from daskscope_lambdas.ports import Membership, Role, StoreError
 from daskscope_lambdas.service.envelope import unpack
+from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import LocalAdapters
 from tests.lambdas.handlers.conftest import event
 
@@ -28,7 +29,7 @@ def error(answer: dict[str, Any]) -> tuple[int, dict[str, str]]:
 def test_a_message_is_taken(post: Post, world: LocalAdapters):
     answer = post(message())
     assert answer["statusCode"] == 200
-    told = {"id": 1, "url": "acme/analytics/clusters/1", "next_s": None, "wish": []}
+    told = {"id": 1, "url": "acme/analytics/clusters/1", "next_s": None, "wish": [], "idle_timeout_s": None}
     assert json.loads(answer["body"]) == {**told, "accepts": ["daskscope-1-zstd", "daskscope-1-deflate"]}
     assert len(world.feed.receive(10, 1)) == 1
 
@@ -99,6 +100,39 @@ def test_when_it_was_sent_is_told_and_never_refused(token: Token, world: LocalAd
     headers = {"authorization": token("ingest"), "content-encoding": encoding, "daskscope-sent-at": told}
     assert ingest.handler(event("POST", wire.PATH, headers, body), None)["statusCode"] == 200
     assert [unpack(delivery.body).skew_ms for delivery in world.feed.receive(10, 1)] == [skew_ms]
+
+
+def posted_for(account: str | None, authorization: str) -> dict[str, Any]:
+    body, encoding = compress(wire.encode(message()))
+    headers = {"authorization": authorization, "content-encoding": encoding}
+    if account is not None:
+        headers["daskscope-account"] = account
+    return ingest.handler(event("POST", wire.PATH, headers, body), None)
+
+
+def test_a_persons_message_goes_to_the_account_that_it_names(world: LocalAdapters):
+    roles: dict[str, Role] = {"acme": "member", "team": "admin", "guests": "viewer"}
+    for account, role in roles.items():
+        world.users.put(Membership(account=account, user="ann", role=role, added_at=1.0, added_by="ops"))
+    text, _ = mint(world.tokens, world.clock, "acme", ["ingest"], "laptop", user="ann")
+    for account, status, code in (("guests", 403, "permission-denied"), ("other", 404, "not-found")):
+        found = error(posted_for(account, f"Bearer {text}"))
+        assert (found[0], found[1]["code"]) == (status, code)
+    assert json.loads(posted_for(" team ", f"Bearer {text}")["body"])["url"] == "team/analytics/clusters/1"
+    row = world.clusters.get("team", 1)
+    assert (row.identity["user"], row.identity["user_claimed"]) == ("ann", False)
+
+
+@pytest.mark.parametrize("account", [None, "", " ", "acme"])
+def test_without_a_name_it_goes_to_the_account_of_the_token(world: LocalAdapters, token: Token, account: str | None):
+    assert json.loads(posted_for(account, token("ingest"))["body"])["url"] == "acme/analytics/clusters/1"
+    assert world.clusters.get("acme", 1).identity["user_claimed"] is True
+
+
+@pytest.mark.parametrize("account", ["other", "../acme", "acme/x", "a" * 5000, "\u00e9"])
+def test_the_token_of_a_site_is_for_its_account_alone(world: LocalAdapters, token: Token, account: str):
+    assert error(posted_for(account, token("ingest")))[0] == 404
+    assert world.feed.receive(10, 1) == []
 
 
 def test_a_type_that_is_refused_names_those_that_are_not(token: Token):

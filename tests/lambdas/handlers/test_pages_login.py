@@ -3,18 +3,21 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from daskscope.testing import CLUSTER, message
 from daskscope_lambdas.env import AwsEnv, LocalEnv
 from daskscope_lambdas.handlers import house
-from daskscope_lambdas.handlers.pages_login import checked_after
+from daskscope_lambdas.handlers.pages import checked_after
 from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
 from tests.lambdas.handlers.browsers import HOST, Browser, link, person
 
 Token = Callable[..., str]
+Post = Callable[..., dict[str, Any]]
 
 
 def into(world: LocalAdapters, monkeypatch: pytest.MonkeyPatch, env: LocalEnv | AwsEnv) -> None:
@@ -206,12 +209,20 @@ def test_who_left_the_account_they_came_by_is_at_home_in_another(world: LocalAda
     assert ann.get("/")["statusCode"] == 401
 
 
+def test_a_link_by_scheduler_finds_it_in_whichever_account_of_theirs(world: LocalAdapters, post: Post) -> None:
+    post(message(), account="beta")
+    post(message(cluster="f" * 32), account="other")
+    ann = person(world, "ann", acme="member", beta="viewer")
+    assert ann.get(f"/c/{CLUSTER}")["headers"]["Location"] == "../beta/analytics/clusters/1"
+    assert ann.get("/c/" + "f" * 32)["statusCode"] == 404
+
+
 def test_on_loopback_pages_are_open_and_who_signs_in_is_known(
     world: LocalAdapters, env: LocalEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     into(world, monkeypatch, replace(env, pages="open"))
     anybody = Browser()
-    assert 'href="../login">Sign in' in anybody.get("/local/analytics")["body"]
+    assert 'href="../login?next=local/analytics">Sign in' in anybody.get("/local/analytics")["body"]
     assert anybody.get("/acme/analytics")["statusCode"] == 404
     anybody.cookies = {"daskscope": "dks_stale"}
     assert anybody.get("/local/analytics")["statusCode"] == 200

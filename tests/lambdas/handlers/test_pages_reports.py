@@ -150,9 +150,9 @@ def test_the_list_of_reports(reporting: Reporting, ann: Browser, world: LocalAda
     texts = [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in rows]
     told = f"21 Nov 2026 08:00 {first.size_bytes} bytes 21 Dec 2026 08:00"
     assert texts == [
-        f"dask-report.html not here yet 3 ann ○ whoever has the link {told}",
-        f"dask-report.html 2 kim claimed ○ whoever has the link {told}",
-        f"Nightly dask-report.html 1 ann ● members {told}",
+        f"dask-report.html not here yet 3 ann ○ anyone with the link {told}",
+        f"dask-report.html 2 kim claimed ○ anyone with the link {told}",
+        f"Nightly dask-report.html 1 ann ● members only {told}",
     ]
     assert 'href="../acme/reports/1"' in body
     assert "Each is kept for 30 days." in body
@@ -161,7 +161,7 @@ def test_the_list_of_reports(reporting: Reporting, ann: Browser, world: LocalAda
     world.policies.set_wish("acme", "reports", {"public": "deny", "keep_days": None})
     body = ann.get("/acme/reports")["body"]
     assert "keeps no public reports" in body
-    assert "whoever has the link" not in body
+    assert "anyone with the link" not in body
 
 
 def test_the_list_has_pages(reporting: Reporting, ann: Browser, monkeypatch: pytest.MonkeyPatch):

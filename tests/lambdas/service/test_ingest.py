@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from daskscope import wire
@@ -12,6 +13,8 @@ from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, unpack
 from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
+from daskscope_lambdas.service.records import cluster
+from daskscope_lambdas.service.rows import to_rows
 from daskscope_lambdas.service.size import n_entries
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
@@ -49,6 +52,43 @@ def test_a_message_is_in_the_queue_and_in_the_row(ingest: Ingest, adapters: Loca
     assert (row.started_at, row.last_received_at, row.seq) == (START_MS / 1000, clock.now(), 0)
     assert row.identity["user"] == "ada"
     assert row.totals["n_threads"] == 4
+
+
+@pytest.mark.parametrize(("user", "told", "claimed"), [("ann@x.org", "ann@x.org", False), (None, "ada", True)])
+def test_a_cluster_is_the_user_of_its_token_or_whom_it_claims(
+    ingest: Ingest, adapters: LocalAdapters, clock: FakeClock, user: str | None, told: str, claimed: bool
+):
+    ingest.take("acme", *compress(wire.encode(message(seq=0))), user=user)
+    row = adapters.clusters.get("acme", 1)
+    assert (row.identity["user"], row.identity["user_claimed"]) == (told, claimed)
+    record = cluster(row, clock.now())
+    assert (record["user"], record["user_claimed"]) == (told, claimed)
+    rows = {table.name: rows for table, rows in to_rows(queued(adapters))}["clusters"]
+    assert rows.select(["user", "user_claimed"]).to_pylist() == [{"user": told, "user_claimed": claimed}]
+
+
+def test_of_what_an_earlier_release_queued_nobody_knows_whether_it_was_claimed(ingest: Ingest, adapters: LocalAdapters):
+    post(ingest, message(seq=0))
+    (envelope,) = queued(adapters)
+    earlier = {k: v for k, v in msgspec.to_builtins(envelope).items() if k != "user_claimed"}
+    rows = {table.name: rows for table, rows in to_rows([msgspec.convert(earlier, Envelope)])}["clusters"]
+    assert rows.select(["user", "user_claimed"]).to_pylist() == [{"user": "ada", "user_claimed": None}]
+
+
+def test_what_the_account_wants_of_idle_clusters_is_told_with_each_reply(ingest: Ingest, adapters: LocalAdapters):
+    adapters.policies.set_wish("acme", "idle", {"timeout_s": 3600, "users": {"ada": 600}, "clusters": {"2": None}})
+    assert post(ingest, message(seq=0)).idle_timeout_s == 600
+    assert post(ingest, message(seq=1)).idle_timeout_s == 600, "whose it is was told before"
+    assert post(ingest, message(seq=0, cluster="5" * 32)).idle_timeout_s is None
+    assert post(ingest, message(seq=3, cluster="6" * 32)).idle_timeout_s == 3600, "nobody knows yet whose it is"
+    fresh = Ingest(
+        adapters.queue,
+        adapters.clusters,
+        CodeKeeper(adapters.objects, adapters.vault),
+        IdlePolicy(adapters.policies, adapters.clock),
+        adapters.clock,
+    )
+    assert post(fresh, message(seq=2)).idle_timeout_s == 600, "another process knows it from the registry"
 
 
 def test_code_goes_to_the_vault_and_nowhere_else(ingest: Ingest, adapters: LocalAdapters):

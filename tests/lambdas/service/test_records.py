@@ -32,10 +32,11 @@ def test_lost_after_three_missed_messages(phase: str, silent_s: float, expected:
 
 
 def test_the_record_has_exactly_the_documented_keys():
-    documented = """id scheduler_id name user host status created stopped reason last_seen duration workers threads
-    clients memory managed unmanaged spilled memory_limit peak_memory peak_workers workers_lost n_computations n_tasks
-    n_tasks_erred tasks thread_seconds seconds idle_since idle_timeout held_bytes desired_workers adaptive_minimum
-    adaptive_maximum close_asked scheduler tags kind python python_path platform versions dashboard lost url"""
+    documented = """id scheduler_id name user user_claimed host status created stopped reason last_seen duration workers
+    threads clients memory managed unmanaged spilled memory_limit peak_memory peak_workers workers_lost n_computations
+    n_tasks n_tasks_erred tasks thread_seconds seconds idle_since idle_timeout held_bytes desired_workers
+    adaptive_minimum adaptive_maximum close_asked scheduler tags kind python python_path platform versions dashboard
+    lost url"""
     record = cluster(ROW, 2000.0)
     assert list(record) == documented.split()
     assert json.loads(json.dumps(record)) == record

@@ -14,7 +14,8 @@ TOKEN = {"key_id": "abc123", "name": "ann\x1b", "account": "acme", "scopes": ["r
 
 def api(path: str, query: dict[str, str]) -> Answer:
     if path.endswith("/whoami"):
-        return 200, {"account": "acme", "name": "lap\x1btop", "scopes": ["admin", "read"], "version": "0.1.0", "api": 1}
+        found = {"account": "acme", "name": "lap\x1btop", "scopes": ["admin", "read"], "version": "0.1.0", "api": 1}
+        return 200, {**found, "user": "ann"}
     if "limit" in query:
         return 200, {"items": [TOKEN], "cursor": None}
     return 201, {**TOKEN, "token": "dks_abc123_secret", "sentence": "Revoked 'ann'."}
@@ -39,7 +40,28 @@ def test_without_a_scope_it_may_read(server: ApiServer) -> None:
 
 def test_they_are_listed(server: ApiServer) -> None:
     assert json.loads(run("token", "list", "--json").stdout) == [TOKEN]
-    assert run("token", "list").stdout.splitlines()[0].split()[:3] == ["key_id", "name", "scopes"]
+    assert run("token", "list").stdout.splitlines()[0].split()[:4] == ["key_id", "name", "user", "scopes"]
+
+
+@pytest.mark.parametrize(("flag", "user"), [("--personal", "ann"), ("--site", None)])
+def test_one_of_one_s_own_or_of_the_site(server: ApiServer, flag: str, user: str | None) -> None:
+    assert run("token", "create", "ci", flag).exit_code == 0
+    assert server.posted == [{"name": "ci", "scopes": ["read"], "expires_in_s": None, "user": user}]
+
+
+def test_the_token_of_a_site_makes_none_that_is_personal(serve: Any) -> None:
+    server = serve(lambda path, query: (200, {"account": "acme", "user": None}))
+    result = run("token", "create", "ci", "--personal")
+    assert (result.exit_code, "personal is True; allowed: False or None" in result.stderr) == (2, True)
+    assert not server.posted
+
+
+@pytest.mark.parametrize("named", ["abc123", "dks_abc123_secret"])
+def test_one_takes_the_place_of_another(server: ApiServer, named: str) -> None:
+    result = run("token", "rotate", named, "--overlap", "2h")
+    assert (result.exit_code, result.stdout) == (0, "dks_abc123_secret\n")
+    assert server.posted == [{"overlap_s": 7200}]
+    assert server.asked[-1][0] == "/api/v1/acme/tokens/abc123/rotate"
 
 
 @pytest.mark.parametrize("named", ["abc123", "dks_abc123_secret"])

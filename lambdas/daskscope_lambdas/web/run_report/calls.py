@@ -20,8 +20,8 @@ Node = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`names`: a call, and the one that it leaves all but nothing for itself to, and so on; `place`: file and line of the
-    last of them."""
+    """`names`: a call, then the one to which it leaves all but nothing, and so on; `place`: where the last of them
+    is, as file:line."""
 
     names: list[str]
     place: str

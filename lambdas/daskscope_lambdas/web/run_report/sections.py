@@ -15,7 +15,7 @@ from daskscope_lambdas.web.run_report.calls import outline
 
 TABLE_ROWS = 12
 """Of lines over time as a table."""
-LONGEST_LINE, LONGEST_TRACEBACK = 400, 3000
+LONGEST_LINE, LONGEST_TEXT, LONGEST_TRACEBACK = 400, 1000, 3000
 """Characters; what is left out is counted."""
 
 Rows = Sequence[Mapping[str, Any]]
@@ -44,11 +44,11 @@ def of(run: Run) -> dict[str, Any]:
         "lines": _lines(axis, run.samples),
         "samples": run.samples[::-1][::step][::-1],
         "computations": [_computation(axis, each) for each in run.computations.rows],
-        "code": [views.snippet(each) for each in one["code"]] if one else [],
+        "code": [_snippet(each) for each in one["code"]] if one else [],
         "groups": [{**each, "bar": axis.bar(each["start"], each["stop"])} for each in run.groups.rows],
         "longest": max((sum(each["seconds"].values()) for each in (*run.groups.rows, *run.prefixes.rows)), default=0),
         "calls_shown": outline(run.profile),
-        "families": [{**each, "traceback": cut(each["traceback"], LONGEST_TRACEBACK)} for each in run.families.rows],
+        "families": [_family(each) for each in run.families.rows],
         "messages": [{**each, "text": cut(each["text"], LONGEST_LINE)} for each in reversed(run.lines.rows)],
         "facts": _facts(run.cluster),
     }
@@ -109,6 +109,16 @@ def _computation(axis: Axis, record: Mapping[str, Any]) -> dict[str, Any]:
         "place": f"{snippet['file'].rpartition('/')[2]}:{snippet['line']}" if snippet else "",
         "call": cut(lines[0], 120) if lines else "",
     }
+
+
+def _snippet(record: Mapping[str, Any]) -> dict[str, Any]:
+    found = views.snippet(record)
+    return {**found, "lines": [{**line, "text": cut(line["text"], LONGEST_LINE)} for line in found["lines"]]}
+
+
+def _family(record: Mapping[str, Any]) -> dict[str, Any]:
+    traceback = cut(record["traceback"], LONGEST_TRACEBACK)
+    return {**record, "text": cut(record["text"], LONGEST_TEXT), "traceback": traceback}
 
 
 def cut(text: str | None, longest: int) -> str:

@@ -1,10 +1,11 @@
 """Task rows as few bytes: in lanes, where one begins as a rule when the last one ends.
 
-A lane is what a thread of a worker may have run: no two of its tasks overlap. Its rows are six columns of whole
-numbers, each column for itself: what kind (the index of a prefix), the pause since the task before (ms, by zigzag),
-its time as digits and zeroes (us), whether it failed, how many tasks it stands for. All numbers in seven bits a byte,
-low ones first; that by DEFLATE, and that in base64. Nothing is rounded that the lake has. `from` (ms after the start of
-the run) is where the first one begins. tasks.js reads it.
+A lane is what a thread of a worker may have run: no two of its tasks overlap. Its rows are seven columns of whole
+numbers, each column for itself: what kind (the index of a prefix), the pause since the task before (ms, by zigzag), its
+time (us) without the zeroes at its end: all digits but the last, the last one, the number of zeroes; whether it failed,
+how many tasks it stands for. All numbers in seven bits a byte, low ones first; each column by DEFLATE and in base64.
+Nothing is rounded that the lake has. `from` (ms after the start of the run) is where the first one begins. tasks.js
+reads it.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def packed(rows: pa.Table, start: datetime) -> Packed:
         "kinds": list(kinds),
         "workers": list(dict.fromkeys(name for name, _ in lanes)),
         "lanes": _lengths(lanes),
-        "packed": _packed([row for _, row in lanes], first_ms),
+        "columns": [_deflated(column) for column in _columns([row for _, row in lanes], first_ms)],
     }
     return Packed(
         text=json.dumps(told, separators=(",", ":")).replace("<", "\\u003c"),
@@ -104,22 +105,19 @@ def _lengths(lanes: Sequence[tuple[str, list[Row]]]) -> list[list[int]]:
     return list(found.values())
 
 
-def _packed(lanes: Sequence[Sequence[Row]], first_ms: int) -> str:
-    columns: list[list[int]] = [[] for _ in range(6)]
+def _columns(lanes: Sequence[Sequence[Row]], first_ms: int) -> list[list[int]]:
+    columns: list[list[int]] = [[] for _ in range(7)]
     for rows in lanes:
         ended_ms = first_ms
         for kind, start_ms, duration_us, failed, weight in rows:
             digits, zeroes = _digits(duration_us)
             pause_ms = start_ms - ended_ms
-            row = (kind, 2 * pause_ms if pause_ms >= 0 else -2 * pause_ms - 1, digits, zeroes, int(failed), weight)
+            pause = 2 * pause_ms if pause_ms >= 0 else -2 * pause_ms - 1
+            row = (kind, pause, digits // 10, digits % 10, zeroes, int(failed), weight)
             for column, value in zip(columns, row, strict=True):
                 column.append(value)
             ended_ms = (start_ms * 1000 + duration_us) // 1000
-    made = bytearray()
-    for column in columns:
-        _write(made, column)
-    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return base64.b64encode(deflate.compress(bytes(made)) + deflate.flush()).decode()
+    return columns
 
 
 def _digits(value: int) -> tuple[int, int]:
@@ -130,9 +128,16 @@ def _digits(value: int) -> tuple[int, int]:
     return value, zeroes
 
 
-def _write(made: bytearray, values: Iterable[int]) -> None:
-    for value in values:
+def _deflated(column: Iterable[int]) -> str:
+    """In base64. What repeats and what is all but random want to be packed in different ways: the shortest counts."""
+    made = bytearray()
+    for value in column:
         while value > 127:
             made.append(value & 127 | 128)
             value >>= 7
         made.append(value)
+    tried = [zlib.compressobj(9, zlib.DEFLATED, -15, strategy=strategy) for strategy in _STRATEGIES]
+    return base64.b64encode(min((each.compress(bytes(made)) + each.flush() for each in tried), key=len)).decode()
+
+
+_STRATEGIES = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY)

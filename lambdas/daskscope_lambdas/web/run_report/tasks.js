@@ -6,18 +6,19 @@
   const [first, last] = box.querySelectorAll(".axis span"), pen = canvas.getContext("2d");
   box.hidden = false;
   if (!window.DecompressionStream) { said.textContent = "This browser is too old to draw them: it has no DecompressionStream."; return; }
-  const packed = Uint8Array.from(atob(told.packed), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-
   const lengths = told.lanes.flat(), n = lengths.reduce((sum, each) => sum + each, 0);
-  let at = 0;
-  const column = () => Float64Array.from({ length: n }, () => {
-    let value = 0, unit = 1;
-    for (; bytes[at] > 127; unit *= 128) value += (bytes[at++] - 128) * unit;
-    return value + bytes[at++] * unit;
-  });
-  const kinds = column(), pauses = column(), digits = column(), zeroes = column(), failed = column(), weights = column();
+  async function column(text) {
+    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+    let at = 0;
+    return Float64Array.from({ length: n }, () => {
+      let value = 0, unit = 1;
+      for (; bytes[at] > 127; unit *= 128) value += (bytes[at++] - 128) * unit;
+      return value + bytes[at++] * unit;
+    });
+  }
+  const [kinds, pauses, digits, lasts, zeroes, failed, weights] = await Promise.all(told.columns.map(column));
 
   // Times in ms from the first start, which was `from` ms after the run's. Starts are whole ones.
   const starts = new Float64Array(n), stops = new Float64Array(n), lanes = [];
@@ -25,7 +26,7 @@
   told.lanes.forEach((ofWorker, worker) => ofWorker.forEach((length) => {
     lanes.push({ worker, from: row, to: row + length });
     for (let ended = 0, end = row + length; row < end; row++) {
-      const pause = pauses[row] % 2 ? -(pauses[row] + 1) / 2 : pauses[row] / 2, us = digits[row] * 10 ** zeroes[row];
+      const pause = pauses[row] % 2 ? -(pauses[row] + 1) / 2 : pauses[row] / 2, us = (digits[row] * 10 + lasts[row]) * 10 ** zeroes[row];
       starts[row] = ended + pause;
       stops[row] = starts[row] + us / 1000;
       ended = starts[row] + Math.floor(us / 1000);

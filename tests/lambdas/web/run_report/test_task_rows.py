@@ -25,28 +25,32 @@ def table(*rows: Told, n_rows: int | None = None) -> pa.Table:
 def read(found: Packed) -> list[tuple[Told, int]]:
     """Its rows, each with the number of its lane, as tasks.js reads them."""
     told = json.loads(found.text)
-    raw = iter(zlib.decompress(base64.b64decode(told["packed"]), -15))
 
-    def number() -> int:
-        value, unit = 0, 1
-        while (byte := next(raw)) > 127:
-            value, unit = value + (byte - 128) * unit, unit * 128
-        return value + byte * unit
+    def numbers(text: str) -> list[int]:
+        column, unit = [0], 1
+        for byte in zlib.decompress(base64.b64decode(text), -15):
+            column[-1] += byte % 128 * unit
+            unit *= 128
+            if byte < 128:
+                column.append(0)
+                unit = 1
+        assert column.pop() == 0, "no number is cut short"
+        return column
 
-    columns = [[number() for _ in range(found.n)] for _ in range(6)]
-    assert next(raw, None) is None, "nothing else is in it"
+    columns = [numbers(text) for text in told["columns"]]
     rows = list[tuple[Told, int]]()
     cells = zip(*columns, strict=True)
-    numbers = [(w, no) for w, lanes in enumerate(told["lanes"]) for no in lanes]
-    for lane, (worker, length) in enumerate(numbers):
+    lengths = [(w, length) for w, lanes in enumerate(told["lanes"]) for length in lanes]
+    for lane, (worker, length) in enumerate(lengths):
         ended = told["from"]
         for _ in range(length):
-            kind, pause, digits, zeroes, failed, weight = next(cells)
+            kind, pause, digits, last, zeroes, failed, weight = next(cells)
             start = ended + (-(pause + 1) // 2 if pause % 2 else pause // 2)
-            us = digits * 10**zeroes
+            us = (10 * digits + last) * 10**zeroes
             ended = start + us // 1000
             row = (told["workers"][worker], told["kinds"][kind], start, us, bool(failed), weight)
             rows.append((row, lane))
+    assert next(cells, None) is None, "nothing else is in it"
     return rows
 
 
