@@ -83,8 +83,8 @@ bootstrap: venv $(CDK) ## Prepare an AWS account and region for the CDK, once
 bundles: venv ## Build what the functions in AWS consist of, and say how large it is
 	@$(BIN)/python -m daskscope_infra.bundles
 
-deploy: venv $(CDK) ## Deploy to AWS, or bring it up to date; CONTEXT="key=value ..." YES=1 ACCOUNT=name
-	@$(BIN)/python -m daskscope_infra.commands.deploy $(CHOSEN) $(if $(YES),--yes) $(if $(ACCOUNT),--account '$(ACCOUNT)')
+deploy: venv $(CDK) ## Deploy to AWS, or bring it up to date; CONTEXT="key=value ..." YES=1 ACCOUNT=name ADMIN=name
+	@$(BIN)/python -m daskscope_infra.commands.deploy $(CHOSEN) $(if $(YES),--yes) $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(ADMIN),--user '$(ADMIN)')
 
 destroy: venv ## Delete the stack in AWS; data stays unless deployed otherwise; CONTEXT="..." YES=1
 	@$(BIN)/python -m daskscope_infra.commands.destroy $(CHOSEN) $(if $(YES),--yes)

@@ -128,7 +128,7 @@ class Functions(Construct):
         stores.items(role, ["dynamodb:PutItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"], ["token/*"])
         # People come, by codes that are good once, and go; a name stays claimed for ever.
         stores.items(role, ["dynamodb:GetItem", "dynamodb:PutItem"], ["user/*", "member/*", "ticket/*"])
-        stores.items(role, ["dynamodb:PutItem"], ["joined/*"])
+        stores.items(role, ["dynamodb:PutItem"], ["joined/*", "peopled/*"])
         stores.items(role, ["dynamodb:BatchGetItem"], ["member/*"])
         stores.items(role, ["dynamodb:DeleteItem"], ["member/*", "joined/*", "ticket/*"])
         # What the account wants.
@@ -190,6 +190,7 @@ class Functions(Construct):
         stores.items(role, ["dynamodb:DeleteItem"], ["cluster/*", "number/*", "account/*"])
         # With an account go its tokens and invitations, its people, but for their names, and its reports.
         stores.items(role, ["dynamodb:BatchGetItem"], ["token/*", "member/*", "report/*"])
-        stores.items(role, ["dynamodb:DeleteItem"], ["token/*", "ticket/*", "member/*", "joined/*", "report/*"])
+        stores.items(role, ["dynamodb:DeleteItem"], ["token/*", "ticket/*", "member/*", "joined/*", "peopled/*"])
+        stores.items(role, ["dynamodb:DeleteItem"], ["report/*", "reporter/*"])
         stores.files(role, ["s3:DeleteObject"], [INCOMING, PUBLIC, PRIVATE])
         stores.unlock(role, ["dynamodb", "s3"])

@@ -19,6 +19,19 @@ _MAY_BE = {env.KEYS_KMS_KEY: "KeysKmsKey", env.REPORTS_BUCKET: "ReportsBucket", 
 
 def environment(stack: str, environ: Mapping[str, str] = os.environ) -> env.Env:
     """Asks CloudFormation, with boto3's credentials and region. Raises DaskscopeError that says what to do."""
+    told = _outputs(stack, environ)
+    if missing := [name for name in _VARIABLES.values() if not told.get(name)]:
+        raise SettingsError("--stack", stack, f"a stack of `make deploy`; this one has no output {missing[0]}")
+    named = {variable: told.get(output, "") for variable, output in (_VARIABLES | _MAY_BE).items()}
+    return env.read({**environ, env.WORLD: "aws", **named})
+
+
+def address(stack: str, environ: Mapping[str, str] = os.environ) -> str | None:
+    """Where the stack is reached; None if it does not tell. Raises as `environment`."""
+    return _outputs(stack, environ).get("Address")
+
+
+def _outputs(stack: str, environ: Mapping[str, str]) -> dict[str, str]:
     # boto3 reads the one, all other tools of AWS the other.
     if region := environ.get("AWS_REGION"):
         os.environ["AWS_DEFAULT_REGION"] = region
@@ -32,8 +45,4 @@ def environment(stack: str, environ: Mapping[str, str] = os.environ) -> env.Env:
     except BotoCoreError as error:
         wanted = "Credentials and region come from `aws configure`, AWS_PROFILE, or AWS_REGION and its kin."
         raise ServerError(f"AWS could not be asked about the stack {stack}: {error} {wanted}") from error
-    told = {output.get("OutputKey", ""): output.get("OutputValue", "") for output in found.get("Outputs", [])}
-    if missing := [name for name in _VARIABLES.values() if not told.get(name)]:
-        raise SettingsError("--stack", stack, f"a stack of `make deploy`; this one has no output {missing[0]}")
-    named = {variable: told.get(output, "") for variable, output in (_VARIABLES | _MAY_BE).items()}
-    return env.read({**environ, env.WORLD: "aws", **named})
+    return {output.get("OutputKey", ""): output.get("OutputValue", "") for output in found.get("Outputs", [])}

@@ -10,6 +10,7 @@ One table, one text key. No two kinds of item share one, and none is written by 
     user/<user>                that the name is somebody's, for ever
     member/<account>/<user>    what a person is in an account, and
     joined/<user>/<account>    that they are in it, for the list of the person: the two come and go together
+    peopled/<account>          that somebody is in it, for the list of accounts
     ticket/<SHA-256>           what is good once; goes by itself
     report/<account>/<id>      a report that somebody keeps
     reporter/<account>         the last number given out to a report
@@ -33,7 +34,7 @@ KEY = "key"
 LISTING = "listing"
 LISTED_IN = "listed_in"
 """Partition key (S) of LISTING: `clusters/<account>`, `tokens/<account>`, `members/<account>`, `tickets/<account>`,
-`reports/<account>`, `joined/<user>`, `accounts`, `reporters`, `deletions` or `policies`."""
+`reports/<account>`, `joined/<user>`, `accounts`, `peopled`, `reporters`, `deletions` or `policies`."""
 LISTED_AT = "listed_at"
 """Sort key (S) of LISTING: text that sorts like the list."""
 

@@ -57,9 +57,9 @@ def judge(
     `token` is what the message was sent with: a proxy may show it in its error. `account` is the one that it was sent
     to by name: 404 then says that there is none for this token, which is no fault of the message.
     """
-    found = replace(_judge(status, retry_after, body, token), status=status)
-    if status == 404 and account is not None:
-        found = replace(found, verdict="denied")
+    is_of_account = status == 404 and account is not None
+    found = _denied(status, body, token) if is_of_account else _judge(status, retry_after, body, token)
+    found = replace(found, status=status)
     if encoding in SAMPLED and (found.verdict in ("refused", "denied") or status == 501):
         return replace(found, verdict="plain", wait_s=0.0)
     return found
@@ -72,7 +72,7 @@ def _judge(status: int, retry_after: str | None, body: bytes, token: str | None)
             return Outcome("kept", "", reply)
         return Outcome("again", f"HTTP {status} and no reply of a daskscope server")
     if status in (401, 403):
-        return Outcome("denied", f"HTTP {status}")
+        return _denied(status, body, token)
     if status == 413:
         return Outcome("split", f"HTTP 413: {_message(body, token)}")
     if status in (408, 425, 429) or status >= 500:
@@ -120,12 +120,21 @@ def _texts(value: object, is_good: Callable[[str], bool]) -> list[str]:
     return [item for item in first if isinstance(item, str) and is_good(item)]
 
 
+def _denied(status: int, body: bytes, token: str | None) -> Outcome:
+    """With what the server says of it, without its full stop: it goes into a sentence of the log."""
+    said = _said(body, token).removesuffix(".")
+    return Outcome("denied", f"HTTP {status}: {said}" if said else f"HTTP {status}")
+
+
 def _message(body: bytes, token: str | None) -> str:
+    return _said(body, token) or "no reason given"
+
+
+def _said(body: bytes, token: str | None) -> str:
     try:
-        said = one_line(json.loads(body)["error"]["message"], token)
+        return one_line(json.loads(body)["error"]["message"], token)
     except (ValueError, KeyError, TypeError, RecursionError):
-        said = ""
-    return said or "no reason given"
+        return ""
 
 
 def _retry_after_s(value: str | None) -> float:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -80,11 +79,14 @@ def sealed(filesystem: pafs.FileSystem, found: Sequence[pafs.FileInfo], schema: 
 
 def fresh(filesystem: pafs.FileSystem, found: Sequence[pafs.FileInfo], schema: pa.Schema) -> list[Rows]:
     """All rows of these files, of every account, for this once. Raises as `sealed`."""
+    if not found:
+        return []
+    form, packed = _format(schema), _packed(schema)
 
     def read(file: pafs.FileInfo) -> Rows:
         with filesystem.open_input_stream(file.path) as stream:
             body = pa.py_buffer(stream.read())
-        return _rows(_format(schema).make_fragment(body).to_table(schema=_packed(schema), use_threads=False), None)
+        return _rows(form.make_fragment(body).to_table(schema=packed, use_threads=False), None)
 
     return _together(read, found)
 
@@ -132,13 +134,11 @@ def _together(read: Callable[[pafs.FileInfo], Rows], found: Sequence[pafs.FileIn
         return [*pool.map(read, found)]
 
 
-@cache
 def _packed(schema: pa.Schema) -> pa.Schema:
     """With texts by dictionary."""
     return pa.schema([field.with_type(_TEXT) if pa.types.is_string(field.type) else field for field in schema])
 
 
-@cache
 def _format(schema: pa.Schema) -> ds.ParquetFileFormat:
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
     return ds.ParquetFileFormat(

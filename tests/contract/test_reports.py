@@ -114,6 +114,19 @@ def test_no_limit_below_one(reports: Reports, limit: int) -> None:
         reports.page("acme", limit)
 
 
+def test_an_account_without_reports_may_start_anew(reports: Reports) -> None:
+    added(reports, 2)
+    reports.remove("acme", 2)
+    reports.forget_numbers("acme")
+    assert reports.add(draft(8)).id == 3
+    for number in (1, 3):
+        reports.remove("acme", number)
+    reports.forget_numbers("acme")
+    reports.forget_numbers("nobody")
+    assert list(reports.accounts()) == []
+    assert reports.add(draft(9)).id == 1
+
+
 def test_accounts_that_ever_had_one_are_told(reports: Reports) -> None:
     assert list(reports.accounts()) == []
     added(reports, 1, "globex")

@@ -55,6 +55,17 @@ def test_an_account_lists_its_people_and_a_person_their_accounts(users: Users) -
     assert list(users.list("nobody")) == list(users.of("nobody")) == []
 
 
+def test_accounts_that_have_people_are_listed(users: Users) -> None:
+    assert list(users.accounts()) == []
+    for account, user in [("globex", "ann"), ("acme", "ann"), ("acme", "cy")]:
+        users.put(replace(ANN, account=account, user=user))
+    assert list(users.accounts()) == ["acme", "globex"]
+    users.forget("globex", ANN.added_at - 1)
+    assert list(users.accounts()) == ["acme", "globex"]
+    users.forget("globex", ANN.added_at)
+    assert list(users.accounts()) == ["acme"]
+
+
 def test_who_is_removed_is_in_that_account_no_more(users: Users) -> None:
     other = replace(ANN, account="globex")
     users.put(ANN)

@@ -25,6 +25,7 @@ ELSEWHERE = {
 _TIME = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?"
 _SAME = (
     (re.compile(r"\x1b\[\d+m"), ""),
+    (re.compile(r"code=\w+"), "CODE"),
     (re.compile(r"(http://|/)[\w.:/-]+|\w+://\S+"), "PLACE"),
     (re.compile(rf"{_TIME}|\d{{4}}-\d\d-\d\d"), "TIME"),
     (re.compile(r"dks_[\w.]+"), "TOKEN"),

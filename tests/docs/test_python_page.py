@@ -91,5 +91,5 @@ def test_a_token_is_made_used_and_ended(team: Serving) -> None:
 def test_a_list_that_asks_for_what_is_not_there_is_told_what_is(team: Serving) -> None:
     with pytest.raises(daskscope.BadRequest, match=r"sort is 'size'; allowed: .*cost"):
         daskscope.list_clusters(sort="size")
-    with pytest.raises(daskscope.BadRequest, match=r"(?s)Catalog Error.*Tables are catalog, clusters"):
+    with pytest.raises(daskscope.BadRequest, match=r"(?s)Catalog Error.*Tables are audit, catalog, clusters"):
         daskscope.sql("SELECT * FROM nothing")

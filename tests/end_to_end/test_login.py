@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import re
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -114,12 +115,35 @@ def test_a_terminal_is_let_in_asks_reports_and_leaves(
         with contextlib.closing(Http(server.url, kept.ingest_token, account=account)) as http:
             outcome = http.deliver("c-b-0", body, encoding)
         assert outcome.verdict == verdict, outcome.reason
-    assert outcome.reason == "HTTP 404: No account acme for this token."
+    assert outcome.reason == "HTTP 404: No account acme for this token"
 
     assert run("logout").exit_code == 0
     ended = [row for row in server.api("local/tokens")["items"] if row["name"].startswith("login on")]
     assert [bool(row["revoked"]) for row in ended] == [True, True]
     assert run("whoami").exit_code == 5, "nobody knows of a server here any more"
+
+
+def test_one_token_reports_to_each_account_of_its_user_and_to_no_other(server: Serving) -> None:
+    assert run("login", "--server", server.url, "--token", server.token).exit_code == 0
+    me = json.loads(answered("whoami", "--json"))["user"]
+    stores = ("--data", str(server.data), "--url", server.url)
+    made = answered("admin", "account", "create", "climate", "--user", me, *stores)
+    assert made.startswith(f"{server.url}/login?code=")
+    whose = testing.identity(scheduler_id=f"Scheduler-{uuid.UUID(int=77)}")
+    body, encoding = compress(wire.encode(testing.message(cluster=f"{77:032x}", identity=whose)))
+    with contextlib.closing(Http(server.url, server.token, account="climate")) as http:
+        assert http.deliver("c-b-0", body, encoding).verdict == "kept"
+    theirs = json.loads(answered("clusters", "--account", "climate", "--since", "all", "--json"))
+    others = json.loads(answered("clusters", "--since", "all", "--json"))
+    assert len(theirs) == 1
+    assert theirs[0]["scheduler_id"] not in [each["scheduler_id"] for each in others]
+    assert (theirs[0]["user"], theirs[0]["user_claimed"]) == (me, False), "by the token, whatever the system says"
+
+    result = run("login", "--server", server.url, "--token", server.token, "--account", "climate")
+    assert f"as {me}, in account climate (admin), also in local" in result.stderr
+    assert json.loads(answered("clusters", "--since", "all", "--json")) == theirs, "from now on"
+    nobody_s = run("clusters", "--account", "acme")
+    assert (nobody_s.exit_code, nobody_s.stderr) == (4, "Error: No account acme for this token.\n")
 
 
 def test_a_terminal_that_is_refused_keeps_nothing(

@@ -190,5 +190,5 @@ def test_the_first_tokens_of_the_deploy_work(deployed: Deployed) -> None:
         return httpx.get(f"{deployed.url}/api/v1/whoami", headers=headers, trust_env=False, timeout=60).json()
 
     admin, reporting = asked(deployed.told["token"]), asked(deployed.told["ingest_token"])
-    assert (admin["account"], admin["scopes"]) == ("main", ["admin", "control", "ingest", "read"])
+    assert (admin["account"], admin["scopes"]) == ("main", ["admin", "control", "ingest", "read", "report"])
     assert (reporting["account"], reporting["scopes"]) == ("main", ["ingest"])

@@ -9,8 +9,8 @@ from daskscope_infra.commands import outputs_file
 from daskscope_infra.commands.first_tokens import FirstTokens
 
 OUTPUTS = {"Address": "https://of.a.test", "Bucket": "b"}
-MADE = FirstTokens(reporting="dks_i", reading="dks_r", admin="dks_a")
-HELD = {"token": "dks_a", "ingest_token": "dks_i", "read_token": "dks_r"}
+MADE = FirstTokens(reporting="dks_i", reading="dks_r", admin="dks_a", user="ann", link="https://of.a.test/login?code=x")
+HELD = {"token": "dks_a", "ingest_token": "dks_i", "read_token": "dks_r", "user": "ann", "sign_in_url": MADE.link}
 NONE = dict.fromkeys(HELD)
 
 

@@ -119,7 +119,7 @@ def test_api_reads_the_lake_and_writes_into_it_what_was_done_and_nothing_else(te
         "ssm": {"GetParameter"},
     }
     people = ("member/*", "joined/*", "ticket/*")
-    assert may["dynamodb:PutItem"] == _items("token/*", "user/*", *people, "report/*")
+    assert may["dynamodb:PutItem"] == _items("token/*", "user/*", "peopled/*", *people, "report/*")
     assert may["dynamodb:UpdateItem"] == _items("cluster/*", "token/*", "policy/*", "report/*", "reporter/*")
     assert may["dynamodb:DeleteItem"] == _items(*people, "policy/*", "report/*")
     lake, reports = _by_bucket(template, may)
@@ -163,7 +163,7 @@ def test_compact_alone_may_take_away_from_the_lake_and_reads_neither_code_nor_ke
     assert may["dynamodb:GetItem"] == _items("seals", "policy/*", "cluster/*", "account/*")
     assert may["dynamodb:PutItem"] == _items("seals", "cluster/*")
     assert may["dynamodb:UpdateItem"] == _items("seals", "deletion/*", "policy/*")
-    of_account = ("token", "ticket", "member", "joined", "report", "policy")
+    of_account = ("token", "ticket", "member", "joined", "peopled", "report", "reporter", "policy")
     gone = (f"{key}/*" for key in ("deletion", "cluster", "number", "account", *of_account))
     assert may["dynamodb:DeleteItem"] == _items(*gone)
     assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"listing", "living"}

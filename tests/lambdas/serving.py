@@ -8,12 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
 import httpx
+
+from daskscope_lambdas.env import LocalEnv
+from daskscope_lambdas.wiring import Adapters, connect
 
 
 class Serving:
@@ -67,6 +71,15 @@ class Serving:
 
     def api(self, path: str) -> dict[str, Any]:
         return self.http.get(f"/api/v1/{path}", headers=self.bearer).raise_for_status().json()
+
+    @contextmanager
+    def registry(self) -> Generator[Adapters]:
+        """Its adapters in this process, as whoever has its data folder."""
+        world = connect(LocalEnv(data=str(self.data)))
+        try:
+            yield world
+        finally:
+            world.close()
 
     def rendezvous(self) -> Path:
         return self.shared / "servers" / f"{httpx.URL(self.url).port}.json"

@@ -43,7 +43,7 @@ def make(data: str, *arguments: str) -> dict[str, Any]:
 
 
 def bearer(world: LocalAdapters, text: str) -> Principal:
-    return Gate(world.tokens, SystemClock()).principal(f"Bearer {text}")
+    return Gate(world.tokens, world.users, SystemClock()).principal(f"Bearer {text}")
 
 
 def test_a_new_token_lets_its_bearer_in_with_the_scopes_it_was_made_for(world: LocalAdapters, data: str):
@@ -156,7 +156,7 @@ def account(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Emulator:
 
 
 def stack(name: str, outputs: dict[str, Any]) -> None:
-    """A stack with the registry's table alone."""
+    """A stack with the registry's table, and the bucket of the lake."""
     table = {
         "Type": "AWS::DynamoDB::Table",
         "Properties": {
@@ -179,7 +179,8 @@ def stack(name: str, outputs: dict[str, Any]) -> None:
             ],
         },
     }
-    template = {"Resources": {"Registry": table}, "Outputs": {key: {"Value": value} for key, value in outputs.items()}}
+    resources = {"Registry": table, "Lake": {"Type": "AWS::S3::Bucket"}}
+    template = {"Resources": resources, "Outputs": {key: {"Value": value} for key, value in outputs.items()}}
     client = boto3.Session().client("cloudformation")
     client.create_stack(StackName=name, TemplateBody=json.dumps(template))
     client.get_waiter("stack_create_complete").wait(StackName=name)
@@ -189,7 +190,7 @@ OTHERS = {"Bucket": "b", "QueueUrl": "http://127.0.0.1/queue", "Keys": "/dasksco
 
 
 def test_a_stack_is_found_by_its_name(account: Emulator):
-    stack("admin-tokens", {"Table": {"Ref": "Registry"}, **OTHERS})
+    stack("admin-tokens", {"Table": {"Ref": "Registry"}, **OTHERS, "Bucket": {"Ref": "Lake"}})
     made = json.loads(run(*NEW, "--stack", "admin-tokens", "--json").stdout)
     assert made.pop("token").startswith(f"dks_{made['key_id']}_")
     assert made["account"] == "main"

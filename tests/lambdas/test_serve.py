@@ -1,6 +1,7 @@
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -18,7 +19,9 @@ from daskscope.sender import Sender
 from daskscope.testing import exception, message
 from daskscope.transport import Http
 from daskscope_lambdas.admin_command import admin
+from daskscope_lambdas.embedded.credentials import os_user
 from daskscope_lambdas.env import LocalEnv
+from daskscope_lambdas.service.gate import Gate
 from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import connect
 from tests.lambdas.serving import Serving, children, lives, until
@@ -197,7 +200,7 @@ def test_a_token_that_an_earlier_release_left_is_made_anew_with_what_is_missing(
     (data / "token").write_text(old)
     (data / "ingest-token").write_text(ingest)
     with Serving(tmp_path) as server:
-        assert server.api("whoami")["scopes"] == ["admin", "control", "ingest", "read"]
+        assert server.api("whoami")["scopes"] == ["admin", "control", "ingest", "read", "report"]
         assert server.token != old
         assert server.ingest_token == ingest
         assert mode(data / "token") == 0o600
@@ -214,13 +217,88 @@ def test_children_end_with_a_server_that_was_killed(tmp_path: Path):
         until(lambda: not any(lives(pid) for pid in family))
 
 
+def printed(server: Serving) -> dict[str, str]:
+    """What it says when it has started, all but the first line; by what each line begins with."""
+    assert server.process.stdout
+    lines = list[str]()
+    while "Ctrl-C" not in (line := server.process.stdout.readline().decode()):
+        lines.append(line.strip())
+    return {line[:15].strip(): line[15:].strip() for line in lines}
+
+
+def sign_in(server: Serving, link: str, host: str) -> httpx.Response:
+    code = httpx.URL(link).params["code"]
+    return server.http.post("/login", data={"code": code}, headers={"Host": host})
+
+
 def test_off_loopback_pages_ask_for_a_login(tmp_path: Path):
     with Serving(tmp_path, "--host", "0.0.0.0") as server:
-        assert server.process.stdout
-        link = server.process.stdout.readline().decode().split()[-1]
-        assert json.loads(server.rendezvous().read_text())["url"].startswith("http://127.0.0.1:")
-        assert server.http.get("/local/analytics", headers={"Host": "dask.example"}).status_code == 401
-        assert server.http.get(link, follow_redirects=True).status_code == 200
+        told = printed(server)
+        assert "Tokens and page" in told
+        assert server.met()["url"].startswith("http://127.0.0.1:")
+        pages = "/local/analytics"
+        assert server.http.get(pages, headers={"Host": "dask.example"}).status_code == 401
+        assert [server.http.get(told["sign in at"]).status_code for _ in range(2)] == [200, 200], (
+            "to look is to take not"
+        )
+        assert sign_in(server, told["sign in at"], "dask.example").status_code == 303
+        assert server.http.get(pages, headers={"Host": "dask.example"}).status_code == 200
+        server.http.cookies.clear()
+        assert sign_in(server, told["sign in at"], "dask.example").status_code == 404, "it is good once"
+
+
+def test_whoever_starts_a_server_looks_after_its_account_and_what_it_reports_is_nobodys(tmp_path: Path):
+    with Serving(tmp_path) as server:
+        told = server.api("whoami")
+        assert (told["user"], told["role"]) == (os_user(), "admin")
+        assert told["accounts"] == [{"account": "local", "role": "admin"}]
+        with server.registry() as world:
+            ingest = Gate(world.tokens, world.users, world.clock).principal(f"Bearer {server.ingest_token}")
+            assert (ingest.user, ingest.scopes) == (None, {"ingest"})
+            world.users.remove("local", os_user())
+        server.stop()
+    with Serving(tmp_path) as again:
+        assert again.token == server.token
+        assert again.api("whoami")["role"] == "admin", "who has the folder has all of it"
+
+
+def test_behind_a_proxy_it_says_how_people_reach_it_and_asks_all_of_them_to_sign_in(tmp_path: Path):
+    urls = ("--url", "https://dask.example/", "--reports-url", "https://reports.example")
+    process = Serving(tmp_path, *urls).start(stderr=subprocess.PIPE)
+    assert process.stdout
+    lines = [process.stdout.readline().decode().split()[-1] for _ in range(3)]
+    assert lines[0] == "https://dask.example"
+    assert lines[1].startswith("https://dask.example/login?code=")
+    assert lines[2] == "https://reports.example"
+    (met,) = (tmp_path / "xdg" / "daskscope" / "servers").glob("*.json")
+    here = json.loads(met.read_text())["url"]
+    with httpx.Client(base_url=here, trust_env=False, timeout=30) as http:
+        for host, status in (("dask.example", 401), ("reports.example", 401), ("other.example", 421)):
+            assert http.get("/local/analytics", headers={"Host": host}).status_code == status
+        code = httpx.URL(lines[1]).params["code"]
+        signed_in = http.post("/login", data={"code": code}, headers={"Host": "dask.example"})
+        assert "__Host-daskscope=" in signed_in.headers["set-cookie"]
+    process.terminate()
+    process.communicate(timeout=30)
+
+
+@pytest.mark.parametrize(
+    "url", ["dask.example", "ftp://dask.example", "https://dask.example/x", "https://", "https://a@b"]
+)
+def test_an_address_that_is_none_is_refused(tmp_path: Path, url: str):
+    process = Serving(tmp_path, "--url", url).start(stderr=subprocess.PIPE)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert "--url" in said.decode()
+    assert len(said.decode().strip().splitlines()) == 1
+
+
+def test_the_port_of_reports_is_refused_where_something_listens(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        process = Serving(tmp_path, "--reports-port", str(taken.getsockname()[1])).start(stderr=subprocess.PIPE)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert "--reports-port" in said.decode()
 
 
 def test_a_proxys_name_is_allowed_by_option(tmp_path: Path):

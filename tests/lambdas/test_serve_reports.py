@@ -35,7 +35,7 @@ def reports(server: Serving) -> Iterator[httpx.Client]:
     told = [server.process.stdout.readline().decode() for _ in range(2)]
     url = next(line.split()[-1] for line in told if line.startswith("reports are at"))
     assert url != server.url
-    with httpx.Client(base_url=url, trust_env=False) as http:
+    with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
         yield http
 
 
@@ -86,7 +86,7 @@ def test_a_large_one_comes_in_while_others_are_answered(server: Serving, files: 
         for n in range(n_parts):
             yield part
             if n == n_parts // 2:
-                answered.append(httpx.get(f"{server.url}/healthz", trust_env=False).status_code)
+                answered.append(httpx.get(f"{server.url}/healthz", trust_env=False, timeout=60).status_code)
 
     told = server.http.put(offer(n_parts << 20), content=parts())
     assert told.status_code == 204, told.text

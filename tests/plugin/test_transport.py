@@ -59,7 +59,7 @@ def test_the_account_that_is_named_goes_along_and_one_that_there_is_not_for_this
     with server.running() as url, contextlib.closing(Http(url, TOKEN, account="team")) as http:
         outcome = http.deliver("c-b-1", b"body", "zstd")
         assert post(url).verdict == "refused", "nobody named an account: this is another address"
-    assert (outcome.verdict, outcome.reason) == ("denied", "HTTP 404: No account team for this token.")
+    assert (outcome.verdict, outcome.reason) == ("denied", "HTTP 404: No account team for this token")
     assert [headers.get("daskscope-account") for _, headers, _ in server.posts] == ["team", None]
 
 
@@ -89,7 +89,7 @@ ERROR = {"error": {"code": "bad-message", "message": "Column x is short."}}
         (200, "again", "HTTP 200 and no reply"), (204, "again", "HTTP 204 and no reply"),
         (301, "refused", "HTTP 301"), (307, "refused", "HTTP 307"),
         (400, "refused", "HTTP 400: Column x is short."),
-        (401, "denied", "HTTP 401"), (403, "denied", "HTTP 403"),
+        (401, "denied", "HTTP 401: Column x is short"), (403, "denied", "HTTP 403: Column x is short"),
         (404, "refused", "HTTP 404"), (408, "again", "HTTP 408"),
         (413, "split", "HTTP 413: Column x is short."), (415, "refused", "HTTP 415"),
         (422, "refused", "HTTP 422: Column x is short."), (425, "again", "HTTP 425"), (429, "again", "HTTP 429"),

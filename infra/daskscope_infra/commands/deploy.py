@@ -5,6 +5,7 @@ Safe to run again: what has not changed stays as it is, and the first tokens are
 
 from __future__ import annotations
 
+import getpass
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,10 +28,11 @@ KEY = ", and a dollar more for the key of your own"
 @context_option
 @yes_option
 @click.option("--account", "tenant", default="main", show_default=True, help="daskscope's account of the first tokens.")
+@click.option("--user", default=getpass.getuser, help="Its first admin.  [default: who runs this]")
 @click.option(
     "--outputs", type=click.Path(dir_okay=False, path_type=Path), help="Tokens and addresses go there, as JSON."
 )
-def deploy(given: tuple[str, ...], yes: bool, tenant: str, outputs: Path | None) -> None:
+def deploy(given: tuple[str, ...], yes: bool, tenant: str, user: str, outputs: Path | None) -> None:
     """Make the stack, or bring it up to date with this clone."""
     with interruptible("Stopped. Nothing was changed in AWS."):
         chosen = choose(given)
@@ -53,7 +55,7 @@ def deploy(given: tuple[str, ...], yes: bool, tenant: str, outputs: Path | None)
                 agree("Go on?", yes)
         if changes:
             _carry_out(chain, here, made)
-    _finish(here, made.stack, tenant, outputs)
+    _finish(here, made.stack, tenant, user, outputs)
 
 
 def _check_python(chosen: settings.Settings) -> None:
@@ -111,18 +113,19 @@ def _carry_out(chain: Toolchain, here: Account, made: Assembly) -> None:
         raise click.ClickException(f"{why}\n{left}".rstrip())
 
 
-def _finish(here: Account, name: str, tenant: str, outputs: Path | None) -> None:
+def _finish(here: Account, name: str, tenant: str, user: str, outputs: Path | None) -> None:
     found = stacks.find(here, name)
     if found is None or not found.sound:
         raise click.ClickException(f"The stack {name} is not whole, though its deploy has ended well: run it again.")
     with interruptible(f"The stack {name} is deployed; its first tokens were not shown. Run `make deploy` again."):
-        tokens = first_tokens.make(name, tenant)
+        tokens = first_tokens.make(name, tenant, user)
     click.echo(f"\ndaskscope is at {found.outputs['Address']}")
     if outputs:
         outputs_file.write(outputs, tenant, found.outputs, tokens)
         click.echo(f"Tokens and addresses are in {outputs}, which only you can read.")
     else:
-        first_tokens.tell(found.outputs["Address"], name, tenant, tokens)
+        link = first_tokens.sign_in_link(name, tenant, user) if tokens else None
+        first_tokens.tell(found.outputs["Address"], name, tenant, user, tokens, link)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def destroy(given: tuple[str, ...], yes: bool) -> None:
 
 def _tell(here: Account, found: Deployed, data: Sequence[Resource]) -> None:
     click.echo(f"Account {here.id}, region {here.region}, stack {found.name}:")
-    click.echo("These go: address, functions with their roles and logs, schedules, queues with what is in them.")
+    click.echo("These go: both addresses, functions with their roles and logs, schedules, queues with what is in them.")
     path = found.outputs.get("Keys")
     keys = [f"the keys to users' code (SSM parameters under {path})"] if path else []
     stays = [f"{resource.kind} {resource.id}" for resource in data if resource.stays]

@@ -13,7 +13,7 @@ import click
 
 from daskscope_infra.commands.first_tokens import FirstTokens
 
-TOKENS = ("token", "ingest_token", "read_token")
+TOKENS = ("token", "ingest_token", "read_token", "user", "sign_in_url")
 """Null in the file of an account that had them already."""
 
 
@@ -28,7 +28,7 @@ def write(path: Path, tenant: str, outputs: Mapping[str, str], tokens: FirstToke
     where = {"address": outputs["Address"], "account": tenant}
     kept: dict[str, Any]
     if tokens:
-        kept = dict(zip(TOKENS, (tokens.admin, tokens.reporting, tokens.reading), strict=True))
+        kept = dict(zip(TOKENS, _values(tokens), strict=True))
     else:
         held = _read(path)
         same = all(held.get(key) == value for key, value in where.items())
@@ -42,6 +42,10 @@ def write(path: Path, tenant: str, outputs: Mapping[str, str], tokens: FirstToke
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise
+
+
+def _values(tokens: FirstTokens) -> tuple[str, ...]:
+    return tokens.admin, tokens.reporting, tokens.reading, tokens.user, tokens.link
 
 
 def _read(path: Path) -> dict[str, Any]:

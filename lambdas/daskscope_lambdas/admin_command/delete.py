@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from daskscope.errors import NotFound, ServerError, SettingsError
+from daskscope_lambdas.admin_command.accounts import known
+from daskscope_lambdas.admin_command.acts import audit, operator
 from daskscope_lambdas.admin_command.registry import on_registry, on_stores
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ def cluster(world: Adapters, account: str, reference: str, yes: bool) -> None:
     # One without a row gets it for a moment: what stays of that refuses whatever comes of it later.
     now = world.clock.now()
     row = world.clusters.enrol(account, uuid, now, now)
+    audit(world).record(operator(account), "data.delete", uuid, {"cluster_id": row.id})
     Deleter(world).delete_cluster(row, getpass.getuser())
     click.echo(f"Deleted {named}.\n{_WHEN}", err=True)
 
@@ -64,7 +67,8 @@ def cluster(world: Adapters, account: str, reference: str, yes: bool) -> None:
 @on_stores
 @click.option("--yes", is_flag=True, help="Do not ask whether you mean it.")
 def delete_account(world: Adapters, name: str, yes: bool) -> None:
-    """Delete the account NAME: its clusters, its tokens, the key to its code, and what it wanted kept.
+    """Delete the account NAME: its clusters, people, tokens and reports, the key to its code, what it
+    wanted, and what was written down of who did what.
 
     Stop a `daskscope serve` that has this account first: it makes tokens of its own anew when it starts.
     """
@@ -76,9 +80,8 @@ def delete_account(world: Adapters, name: str, yes: bool) -> None:
         checked_account(name)
     except ValueError as error:
         raise SettingsError("NAME", name, "1 to 63 of a-z, 0-9 and '-'") from error
-    page = world.clusters.page(name, None, 1, None)
-    if not (page.rows or page.cursor or world.tokens.list(name) or _in_lake(world, name)):
-        raise NotFound(f"There is no account {name} here: it has no clusters, no tokens and no rows.")
+    if not (name in known(world) or world.tokens.list(name) or _in_lake(world, name)):
+        raise NotFound(f"There is no account {name} here: it has no clusters, people, tokens or rows.")
     _confirm(f"account {name} with all its clusters and tokens", yes)
     Deleter(world).delete_account(name, getpass.getuser())
     click.echo(f"Deleted account {name}.\n{_WHEN}", err=True)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from daskscope_lambdas.admin_command.accounts import known
+from daskscope_lambdas.admin_command.acts import audit, operator
 from daskscope_lambdas.admin_command.registry import on_stores
 
 if TYPE_CHECKING:
@@ -69,7 +71,8 @@ def set_(world: Adapters, account: str | None, file: BinaryIO) -> None:
     from daskscope_lambdas.service.price_store import PriceKeeper, whose
     from daskscope_lambdas.service.strict_yaml import MAX_BYTES
 
-    PriceKeeper(world.objects, world.clock).set(account, file.read(MAX_BYTES + 1), file.name)
+    text = file.read(MAX_BYTES + 1)
+    PriceKeeper(world.objects, world.clock).set(account, text, file.name, lambda: _note(world, account, "set"))
     click.echo(f"Prices of {whose(account)} are set.", err=True)
 
 
@@ -80,9 +83,16 @@ def clear(world: Adapters, account: str | None) -> None:
     """Take back what was set."""
     from daskscope_lambdas.service.price_store import PriceKeeper, whose
 
+    _note(world, account, "cleared")
     there_were = PriceKeeper(world.objects, world.clock).clear(account)
     said = "are taken back" if there_were else "were never set"
     click.echo(f"Prices of {whose(account)} {said}.", err=True)
+
+
+def _note(world: Adapters, account: str | None, what: str) -> None:
+    """In the account whose prices they are: those of the installation are everybody's."""
+    for each in known(world) if account is None else [account]:
+        audit(world).record(operator(each), "prices.set", account or "installation", {"prices": what})
 
 
 def _rows(record: dict[str, Any]) -> list[dict[str, Any]]:

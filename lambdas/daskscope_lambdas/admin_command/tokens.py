@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from daskscope.errors import NotFound, SettingsError
+from daskscope_lambdas.admin_command.acts import audit, operator
 from daskscope_lambdas.admin_command.registry import on_registry
-from daskscope_lambdas.ports import Missing, Scope
+from daskscope_lambdas.ports import Missing, Scope, TokenRow
 
 if TYPE_CHECKING:
     from daskscope_lambdas.wiring import Adapters
@@ -48,7 +49,12 @@ def new(
             click.echo(f"Account {account} has had its first token. Without --first this makes another.", err=True)
         return
     expires_at = None if expires_in is None else world.clock.now() + _seconds(expires_in)
-    text, row = mint(world.tokens, world.clock, account, scopes, name, expires_at)
+
+    def note(row: TokenRow) -> None:
+        told = {"name": row.name, "scopes": sorted(row.scopes)}
+        audit(world).record(operator(account), "token.create", row.key_id, told)
+
+    text, row = mint(world.tokens, world.clock, account, scopes, name, expires_at, note=note)
     if as_json:
         from daskscope_lambdas.service import records
 
@@ -87,6 +93,7 @@ def revoke(world: Adapters, account: str, key_id: str) -> None:
         row = world.tokens.find(key_id)
         if row.account != account:
             raise Missing
+        audit(world).record(operator(account), "token.revoke", key_id, {"name": row.name, "user": row.user})
         world.tokens.revoke(key_id, world.clock.now())
     except Missing as error:
         raise NotFound(f"Account {account} has no token with key id {key_id}.") from error

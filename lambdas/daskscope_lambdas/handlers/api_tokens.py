@@ -10,7 +10,6 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 import daskscope
-from daskscope import wire
 from daskscope.api_version import API
 from daskscope.errors import BadMessage, NotFound
 from daskscope_lambdas.handlers import answering, auditing, bearers, house, posted
@@ -44,7 +43,7 @@ class _Rotated(msgspec.Struct, forbid_unknown_fields=True):
 @router.get("/api/v1/whoami")
 def whoami() -> Response[str]:
     event = router.current_event
-    principal = bearers.bearer(event, event.headers.get(wire.ACCOUNT.lower()))
+    principal = bearers.bearer(event, posted.account(event.raw_event))
     told = {"account": principal.account, "name": principal.name, "scopes": sorted(principal.scopes)}
     person = {"user": principal.user, "role": principal.role, "accounts": _accounts(principal)}
     return answering.answer({**told, **person, "version": daskscope.__version__, "api": API})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
@@ -10,6 +11,8 @@ from daskscope_lambdas.handlers import house
 from daskscope_lambdas.ports import Missing, ReportRow
 from daskscope_lambdas.service.report_policy import ReportPolicy
 
+_NAME = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
+"""What a host may be called that stands in an address, and in a header of our page's."""
 _OTHER_NAMES = {"127.0.0.1": "localhost", "localhost": "127.0.0.1", "[::1]": "localhost"}
 """A browser's cookies do not tell ports apart, so on one machine the other port goes by the host's other name."""
 
@@ -20,7 +23,7 @@ def origin(event: APIGatewayProxyEventV2) -> str | None:
     if not told.startswith(":"):
         return told or None
     host = _name(event.headers.get("host", ""))
-    return f"http://{_OTHER_NAMES.get(host, host)}{told}" if host else None
+    return f"http://{_OTHER_NAMES.get(host, host)}{told}" if _NAME.fullmatch(host) else None
 
 
 def address(event: APIGatewayProxyEventV2, row: ReportRow, policy: ReportPolicy, download: bool = False) -> str | None:

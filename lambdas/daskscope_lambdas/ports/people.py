@@ -50,6 +50,10 @@ class Users(Protocol):
         """All of a person, by name of the account. One that was just added may be missing for a moment."""
         ...
 
+    def accounts(self) -> Sequence[str]:
+        """Those that have people, or had, by name. What was just made may be missing for a moment."""
+        ...
+
     def forget(self, account: str, until: float) -> None:
         """Nobody who was added until then is in the account any more. Names stay claimed."""
         ...

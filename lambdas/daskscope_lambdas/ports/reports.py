@@ -65,7 +65,11 @@ class Reports(Protocol):
         ...
 
     def accounts(self) -> Sequence[str]:
-        """Those that have reports, or had, by name."""
+        """Those that have reports, or had, by name. What was just added may be missing for a moment."""
+        ...
+
+    def forget_numbers(self, account: str) -> None:
+        """An account without reports starts anew at 1. Quiet, and nothing changed, if it has any."""
         ...
 
 

@@ -134,6 +134,7 @@ class Deleter:
             return
         if deletion.cluster is None:
             self._world.clusters.forget_numbers(deletion.account)
+            self._world.reports.forget_numbers(deletion.account)
         self._world.deletions.done(deletion)
         what = "account" if deletion.cluster is None else "a cluster of account"
         logger.info("Nothing is left of %s %s that was deleted.", what, deletion.account)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -57,10 +58,13 @@ class PriceKeeper:
     def __init__(self, objects: ObjectStore, clock: Clock) -> None:
         self._objects, self._clock = objects, clock
 
-    def set(self, account: str | None, text: bytes, name: str) -> None:
-        """In place of what was set before. Raises SettingsError for a file that is no file of prices."""
+    def set(self, account: str | None, text: bytes, name: str, note: Callable[[], object] | None = None) -> None:
+        """In place of what was set before. `note` is called before anything is done. Raises SettingsError for a file
+        that is no file of prices."""
         override = read_override(text, whose(account), name)
         merged(packaged() if account is None else in_force(self._objects, None), override)
+        if note:
+            note()
         before = list(self._objects.list(layout.prices_prefix(account)))
         # Two in one moment, or a clock that was set back: the later one must still be the newest.
         latest = max((layout.prices_as_of(key) for key in before), default=0.0)

@@ -7,7 +7,7 @@ import re
 from daskscope.errors import BadMessage, TooLarge
 
 MAX_BYTES = 500_000_000
-MAX_FILENAME, MAX_TITLE, MAX_USER = 200, 200, 64
+MAX_FILENAME = MAX_TITLE = MAX_USER = 200
 """Characters."""
 HEAD_BYTES = 65_536
 """Of a file, in which it has to say that it is HTML."""

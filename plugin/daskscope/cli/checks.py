@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
+import stat
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import dask.config
 
-from daskscope import __version__, configuration, settings
+from daskscope import __version__, configuration, login, settings
 from daskscope.api_version import API
 from daskscope.errors import PermissionDenied, SettingsError
 from daskscope.message_file import BAD, first
@@ -57,6 +59,20 @@ def of_settings() -> Iterator[Finding]:
         yield Finding("settings", "warn", "daskscope.analytics.disabled is true: clusters report nothing.")
     else:
         yield Finding("settings", "ok", printable(configuration.destination(found)))
+
+
+def of_login() -> Iterator[Finding]:
+    """What `daskscope login` keeps, if anything. Raises SettingsError, OSError."""
+    kept = login.kept()
+    if kept is None:
+        return
+    mode = stat.S_IMODE(login.path().stat().st_mode)
+    if os.name == "posix" and mode & 0o077:
+        said = f"Others may read the tokens in {login.path()}: run `chmod 600` on it, and log in anew."
+        yield Finding("login", "warn", said)
+        return
+    who = f"as {kept.user}" if kept.user else "with the token of a site"
+    yield Finding("login", "ok", printable(f"Logged in at {kept.server} {who}, in account {kept.account}."))
 
 
 def of_dask() -> Iterator[Finding]:

@@ -41,6 +41,7 @@ def _findings(server: str | None, account: str | None, timeout: str) -> Iterator
     yield from checks.of_dask()
     yield from checks.of_extras()
     try:
+        yield from checks.of_login()
         yield from checks.of_spool()
         yield from _asked(server, account, timeout)
     except (NotLoggedIn, PermissionDenied) as error:

@@ -19,7 +19,19 @@ SIZES = frozenset(
 """Bytes."""
 TIMES = frozenset(
     {"created", "stopped", "start", "stop", "first", "last", "time", "last_seen", "expires", "revoked"}
-    | {"joined", "left", "enqueued", "idle_since", "asked_at", "expected_by", "expires_at", "created_at", "added", "day", "week"}
+    | {
+        "joined",
+        "left",
+        "enqueued",
+        "idle_since",
+        "asked_at",
+        "expected_by",
+        "expires_at",
+        "created_at",
+        "added",
+        "day",
+        "week",
+    }
 )
 """Moments, in ISO 8601 of UTC; a `day` or `week` (its Monday) is a date alone."""
 DURATIONS = frozenset({"duration", "median_duration", "p95_duration", "idle_timeout"})

@@ -10,7 +10,7 @@ CALLERS: tuple[str, ...] = (
 account, `removed elsewhere` one of another account; `cookie` is a member's session with their form, `cookie alone` the
 same without what a form of ours holds."""
 
-ALL = dict.fromkeys(CALLERS, "in")
+ALL: dict[str, str] = dict.fromkeys(CALLERS, "in")
 
 
 def cells(line: str) -> dict[str, str]:

@@ -116,7 +116,7 @@ class Things:
         }
         filled = re.sub("<([a-z_]+)>", lambda found: named[found[1]](), path)
         # Past the wall nothing need be looked up: who is let in is told that this is no limit.
-        return f"{filled}?limit=0&since=x&code={self._code(path)}"
+        return f"{filled}?limit=0&since=x&tasks=x&code={self._code(path)}"
 
     def sent(self, method: str, path: str) -> dict[str, Any] | None:
         """What is posted: all that it needs to be done."""

@@ -111,7 +111,7 @@ def test_where_it_is_downloaded_from(ask: Ask, person: Callable[..., str], kept:
         (":8791", "127.0.0.1:8790", "http://localhost:8791"), (":8791", "localhost:8790", "http://127.0.0.1:8791"),
         (":8791", "[::1]:8790", "http://localhost:8791"), (":8791", "cluster.example:8790", "http://cluster.example:8791"),
         (":8791", "10.0.0.3", "http://10.0.0.3:8791"), ("https://r.example", "x", "https://r.example"),
-        ("", "127.0.0.1:8790", None), (":8791", "", None),
+        ("", "127.0.0.1:8790", None), (":8791", "", None), (":8791", "x; script-src *", None),
     ],
 )  # fmt: skip
 def test_reports_stand_on_another_origin_than_was_asked(

@@ -8,7 +8,9 @@ import daskscope
 from daskscope.api_version import API
 from daskscope.testing import message
 from daskscope_lambdas.handlers import api
-from daskscope_lambdas.service.tokens import mint
+from daskscope_lambdas.ports import Role
+from daskscope_lambdas.service.people import People
+from daskscope_lambdas.service.tokens import OF_ROLES, mint
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
 from tests.lambdas.handlers.conftest import event
@@ -16,6 +18,22 @@ from tests.lambdas.handlers.conftest import event
 Token = Callable[..., str]
 Ask = Callable[..., tuple[int, dict[str, Any]]]
 PATH = "/api/v1/acme/tokens"
+
+
+Person = Callable[..., str]
+
+
+@pytest.fixture
+def person(world: LocalAdapters, clock: FakeClock) -> Person:
+    """Somebody with a role in each of these accounts, and a token of theirs, made in the first, as a header."""
+
+    def make(user: str, scopes: Any = OF_ROLES["admin"], expires_at: float | None = None, **roles: Role) -> str:
+        for account, role in roles.items():
+            People(world.users, clock).put(account, user, role, "test")
+        home = next(iter(roles))
+        return "Bearer " + mint(world.tokens, clock, home, scopes, "laptop", expires_at, user=user)[0]
+
+    return make
 
 
 @pytest.fixture
@@ -43,11 +61,12 @@ def test_a_token_is_made_shown_once_and_good_until_it_is_revoked(
     assert made == {
         "key_id": text[4:16], "name": "ann", "account": "acme", "scopes": ["ingest", "read"],
         "created": "2026-11-21T08:00:00.000Z", "expires": "2026-11-21T09:00:00.000Z", "revoked": None,
+        "user": None, "kind": "token", "last_used": None,
     }  # fmt: skip
     assert post(message(), f"Bearer {text}")["statusCode"] == 200
     assert ask("GET", "/api/v1/acme/clusters", f"Bearer {text}")[0] == 200
     listed = ask("GET", PATH, keeper)[1]["items"]
-    assert made in listed
+    assert {**made, "last_used": "2026-11-21"} in listed
     assert text not in json.dumps(listed)
     assert not any("secret" in row or "token" in row for row in listed)
 
@@ -63,11 +82,11 @@ def test_a_token_is_made_shown_once_and_good_until_it_is_revoked(
 
 def test_nobody_gives_more_than_they_have(ask: Ask, token: Token, world: LocalAdapters) -> None:
     keeper = token("admin", "read")
-    before = list(world.tokens.list("acme"))
-    status, refused = ask("POST", PATH, keeper, {"name": "bob", "scopes": ["read", "control", "ingest"]})
+    before = [row.key_id for row in world.tokens.list("acme")]
+    status, refused = ask("POST", PATH, keeper, {"name": "bob", "scopes": ["read", "control", "report", "ingest"]})
     assert (status, refused["error"]["code"]) == (403, "permission-denied")
-    assert "may not control, ingest itself" in refused["error"]["message"]
-    assert list(world.tokens.list("acme")) == before
+    assert "may not control, report itself" in refused["error"]["message"]
+    assert [row.key_id for row in world.tokens.list("acme")] == before
     assert ask("POST", PATH, keeper, {"name": "bob", "scopes": ["admin", "read"]})[0] == 201
 
 
@@ -141,7 +160,7 @@ def test_a_token_of_another_account_is_not_there(ask: Ask, token: Token, world: 
         (b"no json", 422, '{"name": "ann", "scopes": ["read"]'),
         (b"", 422, "required field `name`"),
         ({"name": "x"}, 422, "required field `scopes`"),
-        ({"name": "x", "scopes": []}, 422, "one or more of ingest, read, control, admin"),
+        ({"name": "x", "scopes": []}, 422, "one or more of ingest, read, control, report, admin"),
         ({"name": "x", "scopes": ["root"]}, 422, "'root'"),
         ({"name": "", "scopes": ["admin"]}, 422, "1 to 200 printable"),
         ({"name": "x" * 201, "scopes": ["admin"]}, 422, "1 to 200 printable"),
@@ -165,5 +184,109 @@ def test_what_cannot_be_makes_no_token(
 def test_whose_a_token_is_and_which_release_answers(ask: Ask, token: Token) -> None:
     assert ask("GET", "/api/v1/whoami", token("ingest")) == (
         200,
-        {"account": "acme", "name": "test", "scopes": ["ingest"], "version": daskscope.__version__, "api": API},
-    )
+        {
+            "account": "acme", "name": "test", "scopes": ["ingest"], "user": None, "role": None,
+            "accounts": [{"account": "acme", "role": None}], "version": daskscope.__version__, "api": API,
+        },
+    )  # fmt: skip
+
+
+def test_a_person_is_told_who_they_are_in_the_account_they_ask_about(ask: Ask, person: Person) -> None:
+    bearer = person("ann", acme="viewer", globex="admin")
+    accounts = [{"account": "acme", "role": "viewer"}, {"account": "globex", "role": "admin"}]
+    _, told = ask("GET", "/api/v1/whoami", bearer)
+    assert (told["account"], told["user"], told["role"], told["accounts"]) == ("acme", "ann", "viewer", accounts)
+    assert told["scopes"] == ["read"], "what the token may, within what she is there"
+    _, told = ask("GET", "/api/v1/whoami", bearer, **{"daskscope-account": "globex"})
+    assert (told["account"], told["role"], len(told["scopes"])) == ("globex", "admin", 5)
+    for nowhere in ("initech", "Not/One", "x" * 5000):
+        status, refused = ask("GET", "/api/v1/whoami", bearer, **{"daskscope-account": nowhere})
+        assert (status, refused["error"]["message"]) == (404, f"No account {nowhere} for this token.")
+
+
+def test_who_is_no_admin_looks_after_their_own_tokens_and_sees_no_others(
+    ask: Ask, person: Person, token: Token
+) -> None:
+    ann, bob, site = person("ann", acme="member"), person("bob", acme="member"), token("read")
+    status, made = ask("POST", PATH, ann, {"name": "ci", "scopes": ["read", "ingest"]})
+    assert (status, made["user"], made["scopes"]) == (201, "ann", ["ingest", "read"])
+    assert {row["user"] for row in ask("GET", PATH, ann)[1]["items"]} == {"ann"}
+    assert [row["user"] for row in ask("GET", PATH, bob)[1]["items"]] == ["bob"]
+    for method, path in (("DELETE", made["key_id"]), ("POST", f"{made['key_id']}/rotate")):
+        status, refused = ask(method, f"{PATH}/{path}", bob)
+        assert (status, refused["error"]["message"]) == (
+            404,
+            f"Account acme has no token with key id {made['key_id']}.",
+        )
+    for wanted in ({"user": None}, {"user": "bob"}, {"scopes": ["read", "admin"]}):
+        assert ask("POST", PATH, ann, {"name": "x", "scopes": ["read"], **wanted})[0] == 403
+    assert ask("DELETE", f"{PATH}/{made['key_id']}", ann)[0] == 200
+    assert ask("GET", PATH, site)[0] == 403
+
+
+def test_an_admin_gives_a_site_what_sends_alone_and_nobody_what_is_anothers(
+    ask: Ask, person: Person, world: LocalAdapters, clock: FakeClock
+) -> None:
+    ada = person("ada", scopes=("read", "admin"), expires_at=clock.now() + 3600, acme="admin")
+    person("ann", acme="member")
+    _, lasting = ask("POST", PATH, ada, {"name": "nightly", "scopes": ["ingest"]})
+    assert (lasting["user"], lasting["expires"]) == (None, None), "it leads to no data, and may outlive who gave it"
+    assert ask("POST", PATH, ada, {"name": "x", "scopes": ["read"]})[1]["expires"] == "2026-11-21T09:00:00.000Z"
+    status, refused = ask("POST", PATH, ada, {"name": "x", "scopes": ["read"], "user": "ann"})
+    assert (status, "Nobody makes a token for somebody else" in refused["error"]["message"]) == (403, True)
+    assert ask("POST", PATH, ada, {"name": "mine", "scopes": ["read"], "user": "ada"})[1]["user"] == "ada"
+    (hers,) = (row for row in world.tokens.list("acme") if row.user == "ann")
+    status, refused = ask("POST", f"{PATH}/{hers.key_id}/rotate", ada)
+    assert (status, "Nobody makes a token for somebody else" in refused["error"]["message"]) == (403, True)
+    assert ask("DELETE", f"{PATH}/{hers.key_id}", ada)[0] == 200
+
+
+def test_a_rotated_token_is_good_for_the_overlap_and_the_new_one_for_as_long_as_it_was(
+    ask: Ask, token: Token, clock: FakeClock
+) -> None:
+    keeper = token("admin", "read")
+    _, old = ask("POST", PATH, keeper, {"name": "ci", "scopes": ["read"], "expires_in_s": 864_000})
+    clock.advance(800_000)
+    status, new = ask("POST", f"{PATH}/{old['key_id']}/rotate", keeper, {"overlap_s": 3600})
+    assert (status, new["name"], new["scopes"], new["user"]) == (201, "ci", ["read"], None)
+    assert new["expires"] == "2026-12-10T14:13:20.000Z", "ten days from now"
+    assert new["replaces"]["expires"] == "2026-11-30T15:13:20.000Z"
+    assert f"key id {old['key_id']} is good until 2026-11-30T15:13:20.000Z" in new["sentence"]
+    bearers = [f"Bearer {each['token']}" for each in (old, new)]
+    clock.advance(3599)
+    assert [ask("GET", "/api/v1/acme/clusters", bearer)[0] for bearer in bearers] == [200, 200]
+    clock.advance(61)
+    assert [ask("GET", "/api/v1/acme/clusters", bearer)[0] for bearer in bearers] == [401, 200]
+    status, refused = ask("POST", f"{PATH}/{old['key_id']}/rotate", keeper)
+    assert (status, "is good no more" in refused["error"]["message"]) == (409, True)
+
+
+@pytest.mark.parametrize("overlap_s", [-1, 2_592_001, "x"])
+def test_an_overlap_is_of_thirty_days_at_most(ask: Ask, token: Token, world: LocalAdapters, overlap_s: Any) -> None:
+    keeper = token("admin", "read")
+    (row,) = world.tokens.list("acme")
+    assert ask("POST", f"{PATH}/{row.key_id}/rotate", keeper, {"overlap_s": overlap_s})[0] == 422
+    assert len(world.tokens.list("acme")) == 1
+
+
+def test_rotating_says_how_many_tokens_end_with_the_old_one(ask: Ask, person: Person, world: LocalAdapters) -> None:
+    ann = person("ann", acme="member")
+    own = ann.removeprefix("Bearer ")[4:16]
+    mint(world.tokens, world.clock, "acme", ["ingest"], "its clusters", user="ann", parent=own)
+    assert "So are 1 that came of it" in ask("POST", f"{PATH}/{own}/rotate", ann)[1]["sentence"]
+    (session,) = (row for row in world.tokens.list("acme") if row.parent == own)
+    assert ask("DELETE", f"{PATH}/{session.key_id}", ann)[0] == 200
+
+
+def test_a_session_is_revoked_and_not_rotated(ask: Ask, person: Person, world: LocalAdapters) -> None:
+    ann = person("ann", acme="member")
+    _, row = mint(world.tokens, world.clock, "acme", ["read"], "sign-in", user="ann", kind="session")
+    assert ask("POST", f"{PATH}/{row.key_id}/rotate", ann)[0] == 409
+    assert ask("DELETE", f"{PATH}/{row.key_id}", ann)[1]["kind"] == "session"
+
+
+def test_every_token_may_give_itself_back(ask: Ask, token: Token, clock: FakeClock) -> None:
+    stolen = token("ingest")
+    assert ask("DELETE", f"{PATH}/{stolen.removeprefix('Bearer ')[4:16]}", stolen)[0] == 200
+    clock.advance(61)
+    assert ask("GET", "/api/v1/whoami", stolen)[0] == 401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from daskscope_lambdas.ports import ReportRow, Role, Scope, Upload
 from daskscope_lambdas.service.reports import Announced, ReportKeeper
@@ -37,11 +38,12 @@ class Reporting:
         draft.write_bytes(body)
         self.world.report_host.bring(row.link, draft)
 
-    def announce(self, by: Principal = ANN, body: bytes = HTML, **told: object) -> tuple[ReportRow, Upload]:
-        return self.keeper.offer(by, Announced(**{"filename": "dask-report.html", "size_bytes": len(body), **told}))  # type: ignore[arg-type]
+    def announce(self, by: Principal = ANN, size_bytes: int = len(HTML), **told: Any) -> tuple[ReportRow, Upload]:
+        """`told`: as in Announced."""
+        return self.keeper.offer(by, Announced(**{"filename": "dask-report.html", "size_bytes": size_bytes, **told}))
 
-    def kept(self, by: Principal = ANN, body: bytes = HTML, **told: object) -> ReportRow:
-        row, _ = self.announce(by, body, **told)
+    def kept(self, by: Principal = ANN, body: bytes = HTML, **told: Any) -> ReportRow:
+        row, _ = self.announce(by, len(body), **told)
         self.bring(row, body)
         return self.keeper.uploaded(by, row.id)
 

@@ -1,8 +1,10 @@
 import logging
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from daskscope_lambdas.ports import StoreError
+from daskscope_lambdas.ports import ReportRow, StoreError, Subject
 from daskscope_lambdas.service.report_sweep import ABANDONED_S, ReportsSwept, ReportSweeper
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
@@ -122,8 +124,8 @@ def test_it_remembers_what_needs_no_further_look(
     sweeper.run()
     seen, page = list[int](), reporting.world.reports.page
 
-    def watched(*given: object, **options: object) -> object:
-        found = page(*given, **options)  # type: ignore[arg-type]
+    def watched(*given: Any, **options: Any) -> Sequence[ReportRow]:
+        found = page(*given, **options)
         seen.extend(row.id for row in found)
         return found
 
@@ -144,10 +146,10 @@ def test_a_store_that_fails_at_one_account_keeps_no_other_waiting(
     clock.advance(ABANDONED_S)
     wish = reporting.world.policies.wish
 
-    def failing(account: str, subject: str) -> dict[str, object]:
+    def failing(account: str, subject: Subject) -> dict[str, Any]:
         if account == "acme":
             raise StoreError("throttled")
-        return wish(account, subject)  # type: ignore[arg-type]
+        return wish(account, subject)
 
     monkeypatch.setattr(reporting.world.policies, "wish", failing)
     with pytest.raises(StoreError, match="throttled"):

@@ -17,6 +17,7 @@ import daskscope
 from daskscope.collect.parcels import Parcels
 from daskscope.errors import SettingsError
 from daskscope.options import OPTIONS
+from daskscope.settings import TOKENS
 from daskscope.transport import Http
 from daskscope.watch import EXTENSION
 from tests.plugin.canaries.capture import TAKEN, Answer, Asked, Capture
@@ -184,5 +185,5 @@ async def test_nor_is_a_password_in_a_server_s_address(server: str, cluster: Clu
 
 async def test_settings_show_none() -> None:
     fields = [option.field for option in OPTIONS if "token" in option.key]
-    assert fields == ["token", "ingest_token"]
+    assert fields == [*TOKENS]
     assert not holds(repr(settings(**dict.fromkeys(fields, TOKEN))))

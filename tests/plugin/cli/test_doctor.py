@@ -9,7 +9,7 @@ import dask.config
 import pytest
 from click.testing import CliRunner, Result
 
-from daskscope import cli
+from daskscope import cli, login
 from daskscope.cli import checks
 from daskscope.connection import Connection
 from tests.plugin.api_server import Answer, ApiServer, error
@@ -88,3 +88,13 @@ def test_clocks_that_are_apart_are_told(serve: Any, off_s: int, state: str) -> N
     with Connection(server.url) as connection:
         found = {each.check: each for each in checks.of_server(connection, clock=lambda: time.time() + off_s)}
     assert found["clock"].state == state
+
+
+def test_a_login_that_others_may_read_is_warned_about(server: ApiServer) -> None:
+    login.keep(login.Login(server=server.url, token="dks_asks", account="acme", user="ann"))
+    (found,) = checks.of_login()
+    assert (found.state, found.said) == ("ok", f"Logged in at {server.url} as ann, in account acme.")
+    login.path().chmod(0o644)
+    (found,) = checks.of_login()
+    assert (found.state, "chmod 600" in found.said) == ("warn", True)
+    assert states(run())["login"] == "warn"

@@ -33,7 +33,7 @@ class DynamoReports:
     def add(self, draft: ReportDraft) -> ReportRow:
         # What stands in an index is the same each time, so that it is written once.
         listed: dict[str, Value] = {LISTED_IN: _ACCOUNTS, LISTED_AT: draft.account}
-        row = ReportRow(**asdict(draft), id=self._table.count_up(f"reporter/{draft.account}", "last", listed))
+        row = ReportRow(**asdict(draft), id=self._table.count_up(_numbers(draft.account), "last", listed))
         self._table.put_new(_item(row))
         return row
 
@@ -79,9 +79,17 @@ class DynamoReports:
     def accounts(self) -> Sequence[str]:
         return [entry[LISTED_AT] for entry in self._table.query(LISTING, f"#{LISTED_IN} = :list", {"list": _ACCOUNTS})]
 
+    def forget_numbers(self, account: str) -> None:
+        if not next(self._table.query(LISTING, f"#{LISTED_IN} = :account", {"account": _list(account)}), None):
+            self._table.delete(_numbers(account))
+
 
 def _key(account: str, id: int) -> str:
     return f"report/{account}/{id}"
+
+
+def _numbers(account: str) -> str:
+    return f"reporter/{account}"
 
 
 def _list(account: str) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DynamoTickets:
-    """An item each, in the list of the account that it tells of, if it does. Those that have expired go by themselves."""
+    """An item each, in the list of the account that it tells of, if it does. Expired ones go by themselves."""
 
     def __init__(self, client: Callable[[], DynamoDBClient], table: str) -> None:
         self._table = Table(client, table)

@@ -12,10 +12,13 @@ from daskscope_lambdas.registry import KEY, LISTED_AT, LISTED_IN, LISTING
 if TYPE_CHECKING:
     from types_boto3_dynamodb.client import DynamoDBClient
 
+_ACCOUNTS = "peopled"
+
 
 class DynamoUsers:
     """An item per name that was ever claimed, two per membership: an item stands in one list only, and this is in that
-    of the account and in that of the person. Both come and go together, and the first alone says what they are.
+    of the account and in that of the person. Both come and go together, and the first alone says what they are. And
+    one per account, for the list of accounts.
     """
 
     def __init__(self, client: Callable[[], DynamoDBClient], table: str) -> None:
@@ -32,6 +35,8 @@ class DynamoUsers:
         said = {"account": account, "user": user, "role": membership.role, "added_by": membership.added_by}
         member = {KEY: _member(account, user), LISTED_IN: f"members/{account}", LISTED_AT: user, **said}
         joined = {KEY: _joined(account, user), LISTED_IN: f"joined/{user}", LISTED_AT: account}
+        # What stands in an index is the same each time, so that it is written once.
+        self._table.put({KEY: _peopled(account), LISTED_IN: _ACCOUNTS, LISTED_AT: account})
         self._table.put_all(member | {"added_at": membership.added_at}, joined)
 
     def find(self, account: str, user: str) -> Membership:
@@ -49,10 +54,16 @@ class DynamoUsers:
     def of(self, user: str) -> Sequence[Membership]:
         return self._known([_member(account, user) for account in self._listed(f"joined/{user}")])
 
+    def accounts(self) -> Sequence[str]:
+        return self._listed(_ACCOUNTS)
+
     def forget(self, account: str, until: float) -> None:
-        for membership in self.list(account):
+        members = self.list(account)
+        for membership in members:
             if membership.added_at <= until:
                 self.remove(account, membership.user)
+        if all(membership.added_at <= until for membership in members):
+            self._table.delete(_peopled(account))
 
     def _listed(self, where: str) -> list[str]:
         entries = self._table.query(LISTING, f"#{LISTED_IN} = :where", {"where": where})
@@ -60,6 +71,10 @@ class DynamoUsers:
 
     def _known(self, keys: Sequence[str]) -> Sequence[Membership]:
         return [_membership(item) for item in self._table.get_many(keys)]
+
+
+def _peopled(account: str) -> str:
+    return f"peopled/{account}"
 
 
 def _member(account: str, user: str) -> str:

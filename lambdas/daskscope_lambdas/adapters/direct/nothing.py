@@ -48,6 +48,9 @@ class NoUsers:
     def of(self, user: str) -> Sequence[Membership]:  # noqa: ARG002  none of anybody
         return []
 
+    def accounts(self) -> Sequence[str]:
+        return []
+
 
 class NoTickets:
     add = forget = staticmethod(refuse)
@@ -59,7 +62,7 @@ class NoTickets:
 
 
 class NoReports:
-    add = keep = set_private = remove = staticmethod(refuse)
+    add = keep = set_private = remove = forget_numbers = staticmethod(refuse)
 
     def get(self, account: str, id: int) -> ReportRow:
         raise Missing(f"No report {id} in account {account}: a lake has none, the server that writes it may.")

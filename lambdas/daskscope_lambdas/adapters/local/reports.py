@@ -77,6 +77,16 @@ class SqliteReports:
             rows = connection.execute("SELECT account FROM report_numbers ORDER BY account").fetchall()
         return [row["account"] for row in rows]
 
+    def forget_numbers(self, account: str) -> None:
+        with self._database.writing() as connection:
+            connection.execute(
+                """
+                DELETE FROM report_numbers
+                WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM reports WHERE account = ?1)
+                """,
+                (account,),
+            )
+
 
 def _number(id: int) -> int:
     """SQLite knows no larger ones, and no report has one that is not above 0."""

@@ -54,6 +54,11 @@ class SqliteUsers:
             rows = connection.execute("SELECT * FROM memberships WHERE user = ? ORDER BY account", (user,)).fetchall()
         return [Membership(**row) for row in rows]
 
+    def accounts(self) -> Sequence[str]:
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT DISTINCT account FROM memberships ORDER BY account").fetchall()
+        return [row["account"] for row in rows]
+
     def forget(self, account: str, until: float) -> None:
         with self._database.writing() as connection:
             connection.execute("DELETE FROM memberships WHERE account = ? AND added_at <= ?", (account, until))

@@ -1,0 +1,95 @@
+"""`daskscope admin user`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from daskscope_lambdas.admin_command.accounts import check_user
+from daskscope_lambdas.admin_command.acts import audit, operator
+from daskscope_lambdas.admin_command.links import send_link, url_option
+from daskscope_lambdas.admin_command.registry import on_registry
+from daskscope_lambdas.ports import Role
+
+if TYPE_CHECKING:
+    from daskscope_lambdas.service.people import People
+    from daskscope_lambdas.wiring import Adapters
+
+
+@click.group()
+def user() -> None:
+    """See and change who is in an account, and let somebody in who is locked out.
+
+    An account's own admins invite people: `daskscope user invite`.
+    """
+
+
+@user.command("list")
+@on_registry
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
+def list_users(world: Adapters, account: str, as_json: bool) -> None:
+    """List who is in the account, and what they are there."""
+    from daskscope.records import Records
+    from daskscope_lambdas.service.records import member
+
+    records = Records(member(each) for each in world.users.list(account))
+    if as_json:
+        click.echo(json.dumps(records, indent=2))
+    elif records:
+        click.echo(records.text())
+    else:
+        click.echo(f"Nobody is in account {account}.", err=True)
+
+
+@user.command()
+@click.argument("name", metavar="USER")
+@on_registry
+@url_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def link(world: Adapters, account: str, name: str, url: str | None, as_json: bool) -> None:
+    """Print a link, good once and for a day, by which USER of the account signs in."""
+    _people(world).find(account, name)
+    send_link(world, operator(account), name, url, as_json)
+
+
+@user.command()
+@click.argument("name", metavar="USER")
+@click.argument("wanted", metavar="ROLE", type=click.Choice(get_args(Role)))
+@on_registry
+def role(world: Adapters, account: str, name: str, wanted: Role) -> None:
+    """Make USER an admin, member or viewer of the account, whether or not they were in it.
+
+    Nobody asks them, and the last admin may be made something else.
+    """
+    check_user("USER", name)
+    by = operator(account)
+    there = {each.user: each.role for each in world.users.list(account)}.get(name)
+    audit(world).record(by, "user.role", name, {"role": wanted, "before": there})
+    people = _people(world)
+    if there:
+        people.change(account, name, wanted, last_too=True)
+    else:
+        people.put(account, name, wanted, by.who)
+    click.echo(f"{name} is {wanted} of account {account}. Servers see that within a minute.", err=True)
+
+
+@user.command()
+@click.argument("name", metavar="USER")
+@on_registry
+def remove(world: Adapters, account: str, name: str) -> None:
+    """Take USER out of the account, also if they are its last admin. Their name stays theirs."""
+    from daskscope_lambdas.service.gate import CACHE_S
+
+    there = _people(world).find(account, name)
+    audit(world).record(operator(account), "user.remove", name, {"role": there.role})
+    _people(world).remove(account, name, last_too=True)
+    said = f"Where they were just active they may pass for {CACHE_S:.0f} s more."
+    click.echo(f"{name} is in account {account} no more. {said}", err=True)
+
+
+def _people(world: Adapters) -> People:
+    from daskscope_lambdas.service.people import People
+
+    return People(world.users, world.clock)
