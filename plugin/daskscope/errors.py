@@ -10,7 +10,7 @@ DaskscopeError
 ├── NotFound (also LookupError)          no such account, cluster or page
 │   └── Deleted                          there was such a cluster, and somebody had it deleted
 ├── VersionMismatch                      the server speaks another API than this client: which of the two to upgrade
-├── Conflict                             what is there does not allow it: a name that is taken, the last admin of an account
+├── Conflict                             what is there does not allow it: a taken name, an account's last admin
 │   └── NotClosable                      the cluster has ended, or lets nobody close it
 ├── BadMessage (also ValueError)         a message that is not of the format, with the place in it
 │   ├── UnknownVersion                   of a version that this server cannot read

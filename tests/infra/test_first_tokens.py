@@ -62,7 +62,7 @@ def test_a_run_that_broke_off_between_tokens_is_made_good_by_the_next(
 
 
 def test_who_has_had_tokens_is_told_what_to_paste_and_how_to_make_more(capsys: pytest.CaptureFixture[str]) -> None:
-    first_tokens.tell("https://of.a.test", "mine", "acme", "ann", None, None)
+    first_tokens.tell("https://of.a.test", "mine", "acme", None)
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert "export DASK_DASKSCOPE__SERVER=https://of.a.test" in lines
     another = ".venv/bin/daskscope admin token new --stack mine --account acme --name NAME --scope"

@@ -4,6 +4,7 @@ The emulator keeps nothing for later, so how long CloudFront does is held agains
 what is encrypted on its way is answered, for here everything comes as plain HTTP that calls itself otherwise.
 """
 
+import base64
 import json
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import pytest
 
 from daskscope_lambdas import isolation
 from daskscope_lambdas.env import AwsEnv
+from daskscope_lambdas.ports import Missing
 from daskscope_lambdas.wiring import Adapters, connect
 from tests.aws_world import point_at
 from tests.emulator import Emulator
@@ -25,6 +27,7 @@ from tests.infra.template import Template
 
 STACK = "reports"
 LINK = "0123456789abcdefghijKL"
+OTHER = "9123456789abcdefghijKL"
 HTML = b"<!doctype html><title>report</title>"
 
 
@@ -127,6 +130,19 @@ def test_what_was_brought_and_what_is_private_is_not_shown_whatever_is_asked(kep
         assert HTML not in told.content
         assert isolated(told), path
         assert "set-cookie" not in told.headers
+
+
+def test_s3_takes_no_form_that_was_changed(origin: Origin) -> None:
+    upload = origin.world.report_files.offer(OTHER, len(HTML), time.time() + 60)
+    policy = json.loads(base64.b64decode(upload.fields["policy"]))
+    policy["conditions"] = [each for each in policy["conditions"] if "content-length-range" not in each]
+    loosened = base64.b64encode(json.dumps(policy).encode()).decode()
+    for changed in ({"policy": loosened}, {"x-amz-signature": "0" * 64}, {"x-amz-credential": "another"}):
+        fields = {**upload.fields, **changed}
+        told = httpx.post(upload.url, data=fields, files={"file": HTML + b"x"}, trust_env=False)
+        assert told.status_code in (400, 403), changed
+    with pytest.raises(Missing):
+        origin.world.report_files.arrived(OTHER, 1)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])

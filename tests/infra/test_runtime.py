@@ -24,7 +24,6 @@ from daskscope.testing import boot_at, exception, groups, identity, message
 from daskscope_infra.bundles import Family, Target, build
 from daskscope_lambdas.embedded.schedule import scheduler_event, sqs_event
 from daskscope_lambdas.env import AwsEnv
-from daskscope_lambdas.handlers.reading import COOKIE
 from daskscope_lambdas.ports import Delivery
 from daskscope_lambdas.service.envelope import pack, unpack
 from daskscope_lambdas.service.tokens import mint
@@ -171,7 +170,7 @@ def test_a_message_goes_through_all_functions(
     answer = api.invoke(event("GET", "/api/v1/acme/clusters/1/computations", bearer))
     assert answer["statusCode"] == 200, answer
     assert TEXT in answer["body"]
-    page = api.invoke(event("GET", "/acme/analytics/clusters/1", cookies=(f"{COOKIE}={token}",)))
+    page = api.invoke(event("GET", "/acme/analytics/clusters/1", cookies=(f"__Host-daskscope={token}",)))
     assert page["statusCode"] == 200, page
     assert "ValueError" in page["body"]
     assert api.invoke(event("GET", "/nowhere", bearer))["statusCode"] == 404

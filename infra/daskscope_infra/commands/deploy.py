@@ -5,7 +5,6 @@ Safe to run again: what has not changed stays as it is, and the first tokens are
 
 from __future__ import annotations
 
-import getpass
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +27,7 @@ KEY = ", and a dollar more for the key of your own"
 @context_option
 @yes_option
 @click.option("--account", "tenant", default="main", show_default=True, help="daskscope's account of the first tokens.")
-@click.option("--user", default=getpass.getuser, help="Its first admin.  [default: who runs this]")
+@click.option("--user", default=first_tokens.os_user, help="Its first admin.  [default: who runs this]")
 @click.option(
     "--outputs", type=click.Path(dir_okay=False, path_type=Path), help="Tokens and addresses go there, as JSON."
 )
@@ -124,8 +123,7 @@ def _finish(here: Account, name: str, tenant: str, user: str, outputs: Path | No
         outputs_file.write(outputs, tenant, found.outputs, tokens)
         click.echo(f"Tokens and addresses are in {outputs}, which only you can read.")
     else:
-        link = first_tokens.sign_in_link(name, tenant, user) if tokens else None
-        first_tokens.tell(found.outputs["Address"], name, tenant, user, tokens, link)
+        first_tokens.tell(found.outputs["Address"], name, tenant, tokens)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,11 @@ def check(tenant: str) -> None:
         raise click.ClickException(str(error)) from error
 
 
+def os_user() -> str:
+    """Who runs this, as a name of people here."""
+    return re.sub(r"[^A-Za-z0-9._@+-]+", "-", getpass.getuser()).lstrip("._@+-")[:64] or "admin"
+
+
 def make(stack: str, tenant: str, user: str) -> FirstTokens | None:
     """None if the account has had its first tokens; else `user` is its first admin, too. Raises ClickException."""
     # The administrator's comes last, for by that one an account has had them: what is broken off before is made anew.
@@ -42,13 +47,9 @@ def make(stack: str, tenant: str, user: str) -> FirstTokens | None:
     if not (reporting and reading):
         return None
     _admin("user", "role", user, "admin", stack=stack, tenant=tenant)
+    link = json.loads(_admin("user", "link", user, "--json", stack=stack, tenant=tenant))["url"]
     admin = _token(stack, tenant, "first, made by deploy", ("admin", "control", "ingest", "read", "report"))
-    return FirstTokens(reporting, reading, admin) if admin else None
-
-
-def sign_in_link(stack: str, tenant: str, user: str) -> str:
-    """Good once, and for a day. Raises ClickException."""
-    return json.loads(_admin("user", "link", user, "--json", stack=stack, tenant=tenant))["url"]
+    return FirstTokens(reporting, reading, admin, user, link) if admin else None
 
 
 def _token(stack: str, tenant: str, name: str, scopes: tuple[str, ...]) -> str | None:
@@ -67,12 +68,14 @@ def _admin(*command: str, stack: str, tenant: str) -> str:
         check=False,
     )
     if done.returncode:
-        what = "a token could not be made" if command[0] == "token" else "nobody could be let in"
-        raise click.ClickException(f"The stack {stack} is deployed, but {what}: above is why. Run `make deploy` again.")
+        what = "a token" if command[0] == "token" else "a link for the first admin"
+        raise click.ClickException(
+            f"The stack {stack} is deployed, but {what} could not be made: above is why. Run `make deploy` again."
+        )
     return done.stdout
 
 
-def tell(address: str, stack: str, tenant: str, user: str, tokens: FirstTokens | None, link: str | None) -> None:
+def tell(address: str, stack: str, tenant: str, tokens: FirstTokens | None) -> None:
     """What to do with them, on this terminal: nothing keeps the tokens."""
     admin = f".venv/bin/daskscope admin {{}} --stack {stack} --account {tenant}"
     another = f"{admin.format('token new')} --name NAME --scope"
@@ -87,10 +90,10 @@ A link by which one of its people signs in:
   {admin.format("user link USER")}""")
         return
     click.echo(f"""
-The pages, for {user}, who looks after account {tenant}. This link signs in once, within a day:
-  {link}
-There {user} invites others, as `daskscope user invite` does. A new link:
-  {admin.format(f"user link {user}")}
+The pages, for {tokens.user}, who looks after account {tenant}. This link signs in once, within a day:
+  {tokens.link}
+There {tokens.user} invites others, as `daskscope user invite` does. A new link:
+  {admin.format(f"user link {tokens.user}")}
 
 Three tokens of account {tenant}, shown this once.
 

@@ -75,7 +75,7 @@ class Audit:
             "seq": 0,
             "received_at": at_ms,
             "at": at_ms,
-            "actor": by.who,
+            "actor": _actor(by),
             "role": by.role,
             "key_id": by.key_id,
             "address": address or None,
@@ -107,6 +107,11 @@ class AuditReader:
         wanted = {"since": since, "until": until, "actor": actor, "action": action, "limit": limit, "offset": offset}
         page = self._asker.ask("audit", account, days, **wanted)
         return found_in([_act(found) for found in page.records()], page)
+
+
+def _actor(by: Principal | Operator) -> str:
+    """No user's name has a blank in it: whatever a token is called, it is taken for nobody."""
+    return f"token {by.name}" if isinstance(by, Principal) and by.user is None else by.who
 
 
 def _act(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,9 +42,10 @@ class Exclusions:
     def among(self, owners: Iterable[tuple[str, str]]) -> dict[str, Exclusion]:
         """Of these accounts and clusters: those whose deletion is not done, and those that were ever deleted, for a
         message may come that long after."""
-        pairs = [(account, cluster) for account, cluster in owners if cluster]
+        known = list(owners)
+        pairs = [(account, cluster) for account, cluster in known if cluster]
         pending = excluding(self._deletions.pending())
-        accounts = {account for account, _ in pairs}
+        accounts = {account for account, _ in known}  # What was done to an account is no cluster's.
         deleted = self._clusters.deleted({cluster for _, cluster in pairs})
         found: dict[str, Exclusion] = {}
         for account in sorted(accounts):

@@ -94,9 +94,11 @@ def _approved(remote: Remote, data: str, wanted: bool | None) -> Approved:
 
     approval = Approval(remote, data)
     request = approval.request(f"daskscope {__version__} on {socket.gethostname()}"[:100])
-    is_shown = show(request.url, wanted)
-    how = "In the browser that opens, approve" if is_shown else f"Open {request.url} in a browser, and approve"
-    _say(f"{how} the terminal with the code {request.user_code} (within {request.expires_in_s / 60:.0f} minutes).")
+    _say(
+        f"Open {request.url} in a browser, and approve the terminal with the code {request.user_code} (within "
+        f"{request.expires_in_s / 60:.0f} minutes)."
+    )
+    show(request.url, wanted)
     return approval.wait(request)
 
 

@@ -8,7 +8,7 @@ AUDIT = Table(
     "audit", "Acts of those who look after an account, as they were done; only ever added to.", ("account", "boot"),
     (
         *ORIGIN,
-        Column("actor", NAME, "", "Who: a user, else a token's name; `operator <user>` had the stores at hand."),
+        Column("actor", NAME, "", "Who: a user; `token <name>`, a site's; `operator <name>`, with the stores at hand."),
         Column("role", NAME, "", "What the user was in the account; null for a token of a site and for an operator."),
         Column("key_id", NAME, "", "Of the token or session; null for an operator."),
         Column("address", NAME, "", "Whence the request came; null if nothing tells."),

@@ -49,13 +49,23 @@ def test_acts_stand_there_as_they_were_done_latest_first(
     ]  # fmt: skip
     first = found["items"][-1]
     assert first["time"] == "2026-11-21T08:00:00.000Z"
-    assert (first["actor"], first["role"], first["key_id"]) == ("test", None, keeper.removeprefix("Bearer ")[4:16])
+    assert (first["actor"], first["role"], first["key_id"]) == (
+        "token test",
+        None,
+        keeper.removeprefix("Bearer ")[4:16],
+    )
     assert first["address"] == "127.0.0.1"
     assert first["detail"] == {"name": "ci", "scopes": ["read"], "user": None, "kind": "token", "expires": None}
     assert found["items"][2]["detail"] == {"public": "deny", "keep_days": None}
     assert made["token"] not in json.dumps(found)
 
-    for query, n in (("action=policy.set", 1), ("actor=test", 4), ("actor=ann", 0), ("since=3600", 2), ("until=60", 2)):
+    for query, n in (
+        ("action=policy.set", 1),
+        ("actor=token%20test", 4),
+        ("actor=ann", 0),
+        ("since=3600", 2),
+        ("until=60", 2),
+    ):
         assert len(ask("GET", f"{PATH}?{query}", keeper)[1]["items"]) == n, query
     page = ask("GET", f"{PATH}?limit=3", keeper)[1]
     following = ask("GET", f"{PATH}?limit=3&cursor={page['cursor']}", keeper)[1]

@@ -148,6 +148,13 @@ def test_it_answers_what_the_server_answers(opened: Direct, data: Path, get: Get
     assert snapshot(data / "lake") == before, "nothing is written"
 
 
+def test_a_report_of_a_run_is_the_servers_own(opened: Direct, get: Get, token: Token) -> None:
+    path = "/api/v1/acme/clusters/1/report"
+    status, headers, body = opened.request("GET", path, {"tasks": "true"})
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert body.decode() == get(f"{path}?tasks=true", token("read"))["body"]
+
+
 def snapshot(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
@@ -399,7 +406,7 @@ def test_sql_is_answered_over_tables_rollups_and_the_catalog(
 def test_sql_that_cannot_be_answered(opened: Direct) -> None:
     cases: tuple[tuple[str, dict[str, Any], type[Exception], str], ...] = (
         ("SELEC 1", {}, BadRequest, r"syntax error at or near \"SELEC\"[\s\S]*LINE 1: SELEC 1\n"),
-        ("FROM event", {}, BadRequest, "event does not exist[\\s\\S]*Tables are catalog, clusters, clusters_daily,"),
+        ("FROM event", {}, BadRequest, "event does not exist[\\s\\S]*Tables are audit, catalog, clusters,"),
         ("FROM events", {"since": "soon"}, BadRequest, "since is 'soon'; allowed"),
         ("FROM events", {"since": 0, "until": 9e5}, BadRequest, "is after until"),
         ("FROM events", {"account": "globex"}, NotFound, "opened for account acme"),

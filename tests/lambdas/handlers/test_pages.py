@@ -8,6 +8,8 @@ import pytest
 from daskscope.testing import identity, message
 from daskscope_lambdas.env import AwsEnv, Env
 from daskscope_lambdas.handlers import api, house
+from daskscope_lambdas.ports import Membership
+from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import Adapters
 from tests.lambdas.handlers.conftest import event
 
@@ -74,6 +76,17 @@ def test_pages_have_no_inline_script_or_style_and_no_absolute_link(get: Get, pos
         links = re.findall(r'(?:href|src|action)="([^"]*)"', body)
         assert links
         assert not [link for link in links if re.match(r"/|[a-z]+:", link)]
+
+
+def test_a_user_that_no_token_proves_is_marked(get: Get, post: Post, local: None, world: Adapters):
+    member = Membership(account="local", user="ann", role="member", added_at=1.0, added_by="ops")
+    world.users.put(member)
+    personal, _ = mint(world.tokens, world.clock, "local", ["ingest"], "laptop", user="ann")
+    post(message(), account="local")
+    post(message(cluster="5" * 32), authorization=f"Bearer {personal}")
+    marks = {n: ">claimed</span>" in get(f"/local/analytics/clusters/{n}")["body"] for n in (1, 2)}
+    assert marks == {1: True, 2: False}
+    assert ">ann</span>" in get("/local/analytics/clusters/2")["body"]
 
 
 def test_by_scheduler_waits_and_then_leads_to_the_cluster(get: Get, post: Post, local: None):

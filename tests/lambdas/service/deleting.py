@@ -140,7 +140,10 @@ class Mortal:
         self.n_changes = 0
 
     def holding(self, world: LocalAdapters) -> LocalAdapters:
-        names = ("objects", "clusters", "deletions", "policies", "seals", "tokens", "vault")
+        names = (
+            "objects", "clusters", "deletions", "policies", "seals", "tokens", "users", "tickets", "reports",
+            "report_files", "vault",
+        )  # fmt: skip
         return replace(world, **{name: _Store(self, getattr(world, name)) for name in names})
 
     def changes(self) -> None:
@@ -154,7 +157,9 @@ class Mortal:
             raise StoreError("dead")
 
 
-CHANGES = {"put_new", "delete", "forget", "forget_numbers", "ask", "swept", "done", "set_wish", "advance"}
+CHANGES = {
+    "put_new", "delete", "discard", "remove", "forget", "forget_numbers", "ask", "swept", "done", "set_wish", "advance",
+}  # fmt: skip
 
 
 class _Store:

@@ -71,5 +71,8 @@ class MemoryUsers:
     def of(self, user: str) -> Sequence[Membership]:
         return [row for row in self.rows.values() if row.user == user]
 
+    def accounts(self) -> Sequence[str]:
+        return sorted({account for account, _ in self.rows})
+
     def forget(self, account: str, until: float) -> None:
         self.rows = {k: row for k, row in self.rows.items() if row.account != account or row.added_at > until}

@@ -40,7 +40,8 @@ class Reporting:
 
     def announce(self, by: Principal = ANN, size_bytes: int = len(HTML), **told: Any) -> tuple[ReportRow, Upload]:
         """`told`: as in Announced."""
-        return self.keeper.offer(by, Announced(**{"filename": "dask-report.html", "size_bytes": size_bytes, **told}))
+        known: dict[str, Any] = {"filename": "dask-report.html", "size_bytes": size_bytes}
+        return self.keeper.offer(by, Announced(**known | told))
 
     def kept(self, by: Principal = ANN, body: bytes = HTML, **told: Any) -> ReportRow:
         row, _ = self.announce(by, len(body), **told)

@@ -14,6 +14,7 @@ from daskscope_lambdas.ports import StoreError
 from daskscope_lambdas.service.deletion import REST_DAYS, Deleter
 from daskscope_lambdas.testing import FakeClock
 from tests.lambdas.service.deleting import DOOMED, MINE, OWNERS, House, Mortal, found_in
+from tests.lambdas.service.owning import Account
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +26,7 @@ def _fill(tmp_path: Path, clock: FakeClock) -> Path:
     """One day is sealed, the next one open."""
     house = House(tmp_path / "filled", clock)
     house.tell(0)
+    Account(house.world, "acme", "m" * 22)
     house.write()
     house.days(1)
     house.tell(1)

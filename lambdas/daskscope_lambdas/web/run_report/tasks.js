@@ -35,6 +35,7 @@
   }));
   const colour = (kind) => `hsl(${Math.round(kind * 137.5) % 360} 60% ${45 + 8 * (kind % 3)}%)`;
   const high = Math.max(2, Math.min(28, Math.floor(480 / lanes.length)));
+  const still = document.createElement("canvas");  // what was drawn, without what is marked
   let view = [0, span], dragged = null;
 
   const time = (ms) => ms <= 0 ? "0 s" : ms < 1 ? `${+(ms * 1000).toPrecision(3)} µs` : ms < 1000 ? `${+ms.toPrecision(3)} ms` : `${+(ms / 1000).toPrecision(ms < 60000 ? 3 : 5)} s`;
@@ -50,20 +51,31 @@
     const ink = getComputedStyle(canvas).color;
     lanes.forEach((lane, number) => {
       const top = number * high, gap = high > 5 ? 1 : 0;
-      for (let i = lane.from, done = -1, of = -1; i < lane.to; i++) {
+      for (let i = lane.from, done = -1; i < lane.to; i++) {
         if (stops[i] < view[0] || starts[i] > view[1]) continue;
         const left = Math.max(0, place(starts[i], width)), right = Math.min(width, place(stops[i], width));
-        const wide = Math.max(right - left, 0.5);
-        // Of many in one point of the screen the first is drawn; a failed one always.
-        if (left + wide <= done && kinds[i] === of && !failed[i]) continue;
+        // Of many in one point of the screen the first is drawn, and those that failed.
+        if (right <= done && !failed[i]) continue;
+        const wide = Math.max(right - left, 1 / ratio);
         pen.fillStyle = failed[i] ? ink : colour(kinds[i]);
         pen.fillRect(left, top, wide, high - gap);
-        done = left + Math.max(wide, 1 / ratio); of = kinds[i];
+        done = left + wide;
       }
     });
-    if (dragged) { pen.globalAlpha = 0.25; pen.fillStyle = ink; pen.fillRect(Math.min(...dragged), 0, Math.abs(dragged[1] - dragged[0]), lanes.length * high); pen.globalAlpha = 1; }
+    still.width = canvas.width;
+    still.height = canvas.height;
+    still.getContext("2d").drawImage(canvas, 0, 0);
     first.textContent = after(view[0]);
     last.textContent = after(view[1]);
+  }
+
+  function mark() {
+    pen.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
+    pen.drawImage(still, 0, 0, canvas.clientWidth, canvas.clientHeight);
+    pen.globalAlpha = 0.25;
+    pen.fillStyle = getComputedStyle(canvas).color;
+    pen.fillRect(Math.min(...dragged), 0, Math.abs(dragged[1] - dragged[0]), canvas.clientHeight);
+    pen.globalAlpha = 1;
   }
 
   function look(from, to) {
@@ -96,7 +108,7 @@
   });
   canvas.addEventListener("pointerdown", (event) => { dragged = [event.offsetX, event.offsetX]; canvas.setPointerCapture(event.pointerId); });
   canvas.addEventListener("pointermove", (event) => {
-    if (dragged) { dragged[1] = event.offsetX; draw(); } else tell(event.offsetX, event.offsetY);
+    if (dragged) { dragged[1] = event.offsetX; mark(); } else tell(event.offsetX, event.offsetY);
   });
   canvas.addEventListener("pointerup", () => {
     const [from, to] = dragged ? [...dragged].sort((a, b) => a - b) : [0, 0], width = canvas.clientWidth, step = (view[1] - view[0]) / width;
