@@ -35,8 +35,12 @@ def check(tenant: str) -> None:
 
 
 def os_user() -> str:
-    """Who runs this, as a name of people here."""
-    return re.sub(r"[^A-Za-z0-9._@+-]+", "-", getpass.getuser()).lstrip("._@+-")[:64] or "admin"
+    """Who runs this, as a name of people here; `admin` where that is nobody's name."""
+    try:
+        told = getpass.getuser()
+    except (OSError, KeyError):  # A container's user that nobody named; KeyError before Python 3.13.
+        return "admin"
+    return re.sub(r"[^A-Za-z0-9._@+-]+", "-", told).lstrip("._@+-")[:64] or "admin"
 
 
 def make(stack: str, tenant: str, user: str) -> FirstTokens | None:

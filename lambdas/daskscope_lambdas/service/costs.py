@@ -65,7 +65,7 @@ class Costs:
         """Of all clusters over whole days (UTC), by some of KEYS, the dearest first, within days and weeks by date;
         `tag` is the key of which `by` has the values.
 
-        `more`: `sums` over all of them, what idle closing `saved`, the `days`, and the `currency` and `prices` in force.
+        `more`: `sums` over all of them, what idle closing `saved`, the `days`, the `currency` and `prices` in force.
         """
         since, until = between
         first, today = days_since(since, self._clock.now())

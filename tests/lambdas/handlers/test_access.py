@@ -10,9 +10,11 @@ import pytest
 
 from daskscope import wire
 from daskscope.testing import START_MS, identity, message
+from daskscope_lambdas.embedded.uploads import PATH as UPLOADS
+from daskscope_lambdas.embedded.uploads import Uploads
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.handlers import api, forms, ingest
-from daskscope_lambdas.ports import ReportDraft, Role
+from daskscope_lambdas.ports import Missing, ReportDraft, Role
 from daskscope_lambdas.service import tickets
 from daskscope_lambdas.service.approvals import Approvals
 from daskscope_lambdas.service.people import People
@@ -202,6 +204,31 @@ def test_every_caller_gets_what_the_table_says(
                 if _same(nowhere, "nowhere") != _same(answer, "acme"):
                     wrong.append(f"{method} {path} by {caller}: tells whether there is such an account")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.asyncio
+async def test_an_upload_is_opened_by_its_own_address_and_by_no_token(world: LocalAdapters, clock: FakeClock) -> None:
+    callers, uploads, link = Callers(world, clock), Uploads(world.report_host), "u" * 22
+    answers = list[tuple[int, bytes]]()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"<!doctype html>", "more_body": False}
+
+    for caller in CALLERS:
+        sent = list[dict[str, Any]]()
+
+        async def send(message: dict[str, Any], sent: list[dict[str, Any]] = sent) -> None:
+            sent.append(message)
+
+        scope = {"method": "PUT", "path": f"{UPLOADS}{link}", "query_string": b"size=15&until=9999999999&sig=x"}
+        headers = {"authorization": f"Bearer {text}"} if (text := callers.bearers.get(caller)) else {}
+        headers |= {"cookie": f"daskscope={text}"} if (text := callers.cookies.get(caller)) else {}
+        await uploads(scope, headers, receive, send)
+        answers.append((sent[0]["status"], sent[1]["body"]))
+    assert {status for status, _ in answers} == {403}
+    assert len(set(answers)) == 1
+    with pytest.raises(Missing):
+        world.report_files.arrived(link, 1)
 
 
 def _same(answer: dict[str, Any], account: str) -> tuple[int, str]:
