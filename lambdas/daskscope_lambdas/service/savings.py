@@ -19,7 +19,8 @@ BEFORE_DAYS = 90
 
 
 def saved(catalog: pa.Table, days: tuple[date, date], now: float, user: str | None, currency: str) -> dict[str, Any]:
-    """`dollars` (null where nothing can be told), `n_clusters` that closed for idling in these days, and a `sentence`.
+    """`dollars` (null where nothing can be told), `n_clusters` that closed for idling in these days, and a `sentence`,
+    null if none did.
 
     `catalog`: an account's clusters as rows of that table; `now`: epoch seconds.
     """
@@ -39,10 +40,10 @@ def saved(catalog: pa.Table, days: tuple[date, date], now: float, user: str | No
     return {"dollars": row["dollars"] if n else 0.0, "n_clusters": n, "sentence": _sentence(row, currency)}
 
 
-def _sentence(row: dict[str, Any], currency: str) -> str:
+def _sentence(row: dict[str, Any], currency: str) -> str | None:
     n, n_told = row["n_clusters"], row["n_told"]
     if not n:
-        return "No cluster closed for idling."
+        return None
     closed = f"{count(n, 'cluster')} closed for idling"
     if not n_told:
         return f"{closed}; what that saved is not known: too few clusters idled for longer without being closed for it."

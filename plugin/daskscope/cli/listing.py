@@ -11,7 +11,7 @@ import click
 from daskscope.cli.asking import asking, hint, named
 from daskscope.cli.formats import FORMATS, TABLE, chosen, write
 from daskscope.cli.table import table
-from daskscope.records import Records, printable
+from daskscope.records import Records
 
 Show = Callable[[Records], str]
 NOTHING = "No records."
@@ -84,8 +84,6 @@ def put(found: Records, form: str, columns: str | None, show: Show, nothing: str
         click.echo((show if columns is None else table)(records))
     else:
         hint(nothing)
-    if found.note and records:
-        hint(printable(found.note))
     total: object = found.total
     if isinstance(total, int) and total > len(found):
         hint(f"{len(found):,} of {total:,}: --limit takes more.")

@@ -90,7 +90,7 @@ def test_all_clusters_over_days_and_once_the_catalog_has_them(get: Get, reader: 
         "cursor": None, "skipped": [], "days": ["2026-11-14", "2026-11-21"], "currency": "USD",
     }  # fmt: skip
     assert answer["sums"] == {name: row[name] for name in answer["sums"]}
-    assert answer["saved"] == {"dollars": 0.0, "n_clusters": 0, "sentence": "No cluster closed for idling."}
+    assert answer["saved"] == {"dollars": 0.0, "n_clusters": 0, "sentence": None}
     (tagged,) = body(get("/api/v1/acme/costs?by=tag&tag=team", reader))["items"]
     assert (tagged["tag"], tagged["dollars"]) == ("ml", row["dollars"])
     assert body(get("/api/v1/acme/costs?user=bob", reader))["items"] == []

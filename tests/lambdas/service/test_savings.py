@@ -78,7 +78,7 @@ def test_of_whom_and_when():
     early = ended(3, 1800, closed=True, days_ago=20)
     assert told(ada, bob, early, *others, user="bob")["dollars"] == pytest.approx(8 * 0.1 * 2)
     assert told(ada, bob, early, *others)["n_clusters"] == 2
-    assert told(early, *others) == {"dollars": 0.0, "n_clusters": 0, "sentence": "No cluster closed for idling."}
+    assert told(early, *others) == {"dollars": 0.0, "n_clusters": 0, "sentence": None}
 
 
 def test_one_of_which_nothing_can_be_told_is_counted_and_said():
