@@ -12,8 +12,8 @@ from bench.year.plan import Clusters
 from bench.year.size import SEED
 from daskscope_query.tables import TABLES, Table
 
-WITHOUT = ("tasks",)
-"""Tables that stay empty: what is only there where a setting asks for it."""
+WITHOUT = ("tasks", "audit")
+"""Tables that stay empty: what is only there where a setting asks for it, and what no cluster tells."""
 
 
 def rows(clusters: Clusters, day: int) -> Iterator[tuple[Table, pa.Table]]:

@@ -86,8 +86,9 @@ class Functions(Construct):
         # Whose token it is, what they are in the account, and when its clusters are to close.
         stores.items(role, ["dynamodb:GetItem"], ["token/*", "member/*", "policy/*", "cluster/*"])
         stores.items(role, ["dynamodb:PutItem"], ["cluster/*", "number/*"])
-        # And that a token is used.
-        stores.items(role, ["dynamodb:UpdateItem"], ["cluster/*", "account/*", "token/*"])
+        stores.items(role, ["dynamodb:UpdateItem"], ["cluster/*", "account/*"])
+        # And that a token is used: nothing else of one can be changed here.
+        stores.items(role, ["dynamodb:UpdateItem"], ["token/*"], [registry.KEY, registry.USED_ON])
         stores.objects(role, ["s3:PutObject"], [CODE])
         # Which code is about to go: it is kept under another name.
         stores.names(role)
@@ -129,7 +130,9 @@ class Functions(Construct):
         # People come, by codes that are good once, and go; a name stays claimed for ever.
         stores.items(role, ["dynamodb:GetItem", "dynamodb:PutItem"], ["user/*", "member/*", "ticket/*"])
         stores.items(role, ["dynamodb:PutItem"], ["joined/*", "peopled/*"])
-        stores.items(role, ["dynamodb:BatchGetItem"], ["member/*"])
+        stores.items(role, ["dynamodb:BatchGetItem"], ["member/*", "ticket/*"])
+        # An account keeps an admin: one goes only while another one is there.
+        stores.items(role, ["dynamodb:ConditionCheckItem"], ["member/*"])
         stores.items(role, ["dynamodb:DeleteItem"], ["member/*", "joined/*", "ticket/*"])
         # What the account wants.
         stores.items(role, ["dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"], ["policy/*"])
@@ -149,8 +152,8 @@ class Functions(Construct):
         stores.items(role, ["dynamodb:UpdateItem"], ["report/*", "reporter/*"])
         stores.file_names(role)
         # Who was let bring or save a file does so in this role's name. Large ones are copied in parts.
-        stores.files(role, ["s3:GetObject"], [INCOMING, PUBLIC, PRIVATE])
-        stores.files(role, ["s3:PutObject", "s3:AbortMultipartUpload"], [INCOMING, PUBLIC, PRIVATE, SHOWN])
+        stores.files(role, ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"],
+                     [INCOMING, PUBLIC, PRIVATE, SHOWN])  # fmt: skip
         stores.files(role, ["s3:DeleteObject"], [INCOMING, PUBLIC, PRIVATE])
 
     def _let_sweep(self) -> None:

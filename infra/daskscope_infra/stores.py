@@ -57,9 +57,13 @@ class Stores(Construct):
         """As `names`, of the files of reports."""
         allow(role, ["s3:ListBucket"], [self.reports.bucket.bucket_arn])
 
-    def items(self, role: iam.IRole, actions: Sequence[str], keys: Sequence[str]) -> None:
-        """`actions` on items with such keys, in which `*` stands for anything."""
+    def items(
+        self, role: iam.IRole, actions: Sequence[str], keys: Sequence[str], attributes: Sequence[str] | None = None
+    ) -> None:
+        """`actions` on items with such keys, in which `*` stands for anything; `attributes`: if no others are named."""
         where = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(keys)}}
+        if attributes is not None:
+            where["ForAllValues:StringEquals"] = {"dynamodb:Attributes": list(attributes)}
         allow(role, actions, [self.table.table_arn], where)
 
     def index(self, role: iam.IRole, name: str) -> None:

@@ -7,7 +7,7 @@ One table, one text key. No two kinds of item share one, and none is written by 
     number/<account>/<id>      whose number that is: written once
     account/<account>          the last number given out: written once a cluster
     token/<key id>             a token: written anew on each day on which it is used
-    user/<user>                that the name is somebody's, for ever
+    user/<user>                that the name is somebody's, for ever; the key in small letters
     member/<account>/<user>    what a person is in an account, and
     joined/<user>/<account>    that they are in it, for the list of the person: the two come and go together
     peopled/<account>          that somebody is in it, for the list of accounts
@@ -41,6 +41,9 @@ LISTED_AT = "listed_at"
 LIVING = "living"
 LIVES_IN = "lives_in"
 """Partition key (S) of LIVING; there is no sort key."""
+
+USED_ON = "used_on"
+"""Of a token, the day on which it was used last (S, ISO): all that whoever takes in messages may change of one."""
 
 FORGET_AT = "forget_at"
 """Time-to-live (N, epoch seconds), on items that may go by themselves."""

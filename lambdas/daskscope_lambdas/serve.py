@@ -33,12 +33,14 @@ from daskscope_lambdas.embedded.listening import (
     Proxied,
     hosts,
     is_here,
+    known_as,
     listen,
     listen_beside,
     port_of,
     reachable,
 )
 from daskscope_lambdas.embedded.messages import Receive, Scope, Send
+from daskscope_lambdas.embedded.occupancy import Occupancy, occupied
 from daskscope_lambdas.embedded.reports_origin import ReportsOrigin
 from daskscope_lambdas.embedded.schedule import Schedule
 from daskscope_lambdas.embedded.uploads import Uploads
@@ -54,9 +56,12 @@ stays below the ten after which Docker kills."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A server that listens. `url` has no slash at its end; `open` if pages ask for no login."""
+    """A server that listens. URLs have no slash at their end; `open` if pages ask for no login."""
 
     url: str
+    """Where people reach it."""
+    url_here: str
+    """Where this machine does."""
     sign_in_url: str
     """Lets a browser in, once."""
     reports_url: str
@@ -89,15 +94,20 @@ def run(
     """Serve until SIGINT or SIGTERM; `ready` is called once it listens. Port 0 takes any free one; of reports None the
     one after `port`.
 
-    Raises SettingsError if an address cannot be had. Call it from the main thread: it takes the signals.
+    Raises SettingsError if an address cannot be had, or another server has the data folder. Call it from the main
+    thread: it takes the signals.
     """
     log_plainly()
     shared = Path(settings.load().data)
     home = credentials.private_folder(Path(data).expanduser().absolute() if data else shared)
-    with listen(host, port) as listener, listen_beside(listener, host, reports_port) as beside:
+    with (
+        occupied(home) as occupancy,
+        listen(host, port) as listener,
+        listen_beside(listener, host, reports_port) as beside,
+    ):
         here = _env(home, host, beside, proxied)
         os.environ |= here.variables()
-        _run(here, host, (listener, beside), shared, ready, proxied)
+        _run(here, host, (listener, beside), shared, ready, proxied, occupancy)
 
 
 def _run(
@@ -107,17 +117,19 @@ def _run(
     shared: Path,
     ready: Callable[[Running], None] | None,
     proxied: Proxied,
+    occupancy: Occupancy,
 ) -> None:
     # Only now, for the handlers read the environment.
     from daskscope_lambdas.handlers import house, ingest, sweep
 
     world, home, user = connect(here), Path(here.data), credentials.os_user()
     port, reports_port = map(port_of, listeners)
-    credentials.admit(world, ACCOUNT, user)
+    user = credentials.admit(world, ACCOUNT, user)
     token, allowed = credentials.keep_token(home, world, ACCOUNT, "token", get_args(TokenScope), user)
     # Nobody's: schedulers of many may have it, and messages that others left on disk come in with it.
     ingest_token, _ = credentials.keep_token(home, world, ACCOUNT, "ingest-token", ("ingest",), None)
     url = f"http://{reachable(host)}:{port}"
+    address = here.address or f"http://{known_as(host)}:{port}"
     api = Function("daskscope_lambdas.handlers.api", processes=2)
     write = Function("daskscope_lambdas.handlers.write", timeout_s=100)
     compact = Function("daskscope_lambdas.handlers.compact", timeout_s=900)
@@ -130,12 +142,13 @@ def _run(
 
     def started() -> None:
         if is_loopback(url):
-            credentials.leave_address(meeting, url, token, ingest_token, home)
+            credentials.leave_address(meeting, url, token, ingest_token, home, address)
+        occupancy.tell(address)
         if ready:
-            link = f"{here.address or url}/{credentials.link_of(world, allowed).url}"
+            link = f"{address}/{credentials.link_of(world, allowed).url}"
             plain = not is_here(host) and not here.address.startswith("https:")
-            beside = here.reports if proxied.reports_url else f"http://{reachable(host)}{here.reports}"
-            ready(Running(url=here.address or url, sign_in_url=link, reports_url=beside, port=port,
+            beside = here.reports if proxied.reports_url else f"http://{known_as(host)}{here.reports}"
+            ready(Running(url=address, url_here=url, sign_in_url=link, reports_url=beside, port=port,
                           reports_port=reports_port, data=home, open=here.pages == "open", is_plain=plain))  # fmt: skip
 
     async def serve_both(scope: Scope, receive: Receive, send: Send) -> None:
@@ -160,7 +173,8 @@ def _run(
 
 
 def _env(home: Path, host: str, beside: socket.socket, proxied: Proxied) -> LocalEnv:
-    is_open = is_here(host) and proxied.url is None
+    # Whoever allows another name lets others ask, by way of whatever goes by it.
+    is_open = is_here(host) and proxied == AS_ASKED
     reports = proxied.reports_url or f":{port_of(beside)}"
     pages = "open" if is_open else "login"
     return LocalEnv(data=str(home), pages=pages, address=proxied.url or "", reports=reports)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         list_events,
         list_exceptions,
         list_groups,
+        list_invitations,
         list_members,
         list_metrics,
         list_performance_reports,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         sql,
         upload_performance_report,
         whoami,
+        withdraw_invitation,
     )
     from daskscope.configuration import config
     from daskscope.errors import (
@@ -141,6 +143,7 @@ __all__ = [
     "list_events",
     "list_exceptions",
     "list_groups",
+    "list_invitations",
     "list_members",
     "list_metrics",
     "list_performance_reports",
@@ -166,6 +169,7 @@ __all__ = [
     "sql",
     "upload_performance_report",
     "whoami",
+    "withdraw_invitation",
 ]
 
 _HOMES = {

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         list_events,
         list_exceptions,
         list_groups,
+        list_invitations,
         list_members,
         list_metrics,
         list_performance_reports,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         sql,
         upload_performance_report,
         whoami,
+        withdraw_invitation,
     )
     from daskscope.configuration import config
     from daskscope.preload import dask_setup
@@ -84,6 +86,7 @@ __all__ = [
     "list_events",
     "list_exceptions",
     "list_groups",
+    "list_invitations",
     "list_members",
     "list_metrics",
     "list_performance_reports",
@@ -109,6 +112,7 @@ __all__ = [
     "sql",
     "upload_performance_report",
     "whoami",
+    "withdraw_invitation",
 ]
 
 

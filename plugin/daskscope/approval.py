@@ -6,6 +6,7 @@ nobody have the tokens.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,8 @@ LEAST_INTERVAL_S, MOST_INTERVAL_S = 1.0, 30.0
 MOST_WAIT_S = 3600.0
 """Whatever a server says of how often it is to be asked, and for how long."""
 _WANTS: Mapping[str, type] = {"device_code": str, "user_code": str, "url": str}
+_OVER = re.compile(r"The token .*(was revoked|has expired|is gone)\b|The server does not know this token\b")
+"""How a server says that a token is good no more."""
 _GETS: Mapping[str, type] = {"token": str, "user": str, "account": str, "accounts": list}
 
 
@@ -84,7 +87,7 @@ class Approval:
         return Request(
             found["device_code"],
             self._remote.clean(found["user_code"]),
-            f"{self._remote.server.url}/{self._remote.clean(found['url']).lstrip('/')}",
+            f"{self._remote.pages}/{self._remote.clean(found['url']).lstrip('/')}",
             _within(found.get("interval_s"), LEAST_INTERVAL_S, MOST_INTERVAL_S),
             _within(found.get("expires_in_s"), LEAST_INTERVAL_S, MOST_WAIT_S),
         )
@@ -127,12 +130,22 @@ def checked(remote: Remote, data: str) -> Approved:
     found = _answered(remote, data, "GET", "/whoami", None, {"account": str})
     may: Any = found.get("scopes")
     is_for_schedulers = isinstance(may, list) and "ingest" in may
-    return Approved(_login(remote, found, token, token if is_for_schedulers else None), _roles(found))
+    login = _login(remote, found, token, token if is_for_schedulers else None)
+    return Approved(replace(login, is_given=True), _roles(found))
 
 
-def end(remote: Remote, data: str) -> None:
-    """The token of `remote` is good no more, nor are those of its login. Raises DaskscopeError."""
-    _answered(remote, data, "POST", "/logout", {}, {})
+def end(remote: Remote, data: str) -> str:
+    """The token of `remote` is good no more, nor are those of its login; a sentence on what was ended.
+
+    Raises DaskscopeError.
+    """
+    try:
+        found = _answered(remote, data, "POST", "/logout", {}, {})
+    except NotLoggedIn as error:
+        if not _OVER.match(str(error)):  # a refusal for another reason tells nothing of the token
+            raise
+        return "Its tokens were good no more."
+    return remote.clean(found.get("sentence"))
 
 
 def _answered(

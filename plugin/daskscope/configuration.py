@@ -89,7 +89,7 @@ def _token(settings: Settings, found: Server) -> str:
         return "the token of daskscope.token"
     if found.ingest_token is None:
         return "no token"
-    is_of_login = found.ingest_token == settings.login_ingest_token
+    is_of_login = settings.login is not None and found.ingest_token == settings.login.ingest_token
     return "the token of `daskscope login`" if is_of_login else "the token that the server on this machine lends"
 
 

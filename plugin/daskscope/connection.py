@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,8 +12,8 @@ from urllib.parse import urlencode
 
 from daskscope import direct, settings
 from daskscope.arguments import TIMEOUT, Timeout, one_of, timeout_of
-from daskscope.discovery import PORT, find_server, rendezvous
-from daskscope.errors import DaskscopeError, ServerError, ServerUnreachable, SettingsError
+from daskscope.discovery import PORT, Server, find_server, rendezvous
+from daskscope.errors import BadRequest, DaskscopeError, ServerError, ServerUnreachable, SettingsError
 from daskscope.progress import Progress
 from daskscope.remote import Remote
 from daskscope.replies import html, told
@@ -83,6 +84,16 @@ class Connection:
         self._is_open = False
         self._source.close()
 
+    def give_back(self, token: str) -> dict[str, Any]:
+        """End a token, which is its own proof, and what came of it. Raises BadRequest for a lake."""
+        if not isinstance(self.source, Remote):
+            raise BadRequest(
+                f"{self.name} is a lake without its server, and tokens are the server's: name its address."
+            )
+        server = Server(self.source.server.url, token, origin="given")
+        with contextlib.closing(Remote(server, timeout_of(self._asked_for[4]))) as remote:
+            return told(remote.request("POST", "/logout", {}, {}), remote, self._data, {"sentence": str})
+
     @property
     def name(self) -> str:
         """Whom it asks, also when it is closed."""
@@ -107,6 +118,10 @@ class Connection:
             self._account = str(self.get("/whoami", {}, {"account": str})["account"])
         return self._account
 
+    def whoami(self) -> dict[str, Any]:
+        """Whose the token is, in the account that is asked about where one was named."""
+        return self.get("/whoami", {"account": self._account})
+
     def get(self, path: str, query: Mapping[str, Any], needs: Needs = NONE) -> dict[str, Any]:
         """The JSON object at a path under `/api/v1`; query parameters that are None are left out. Raises ServerError
         where it has not what it `needs`."""
@@ -129,6 +144,14 @@ class Connection:
         """The HTML at a path under `/api/v1`; query parameters that are None are left out."""
         given = {key: str(value) for key, value in query.items() if value is not None}
         return html(self.source.request("GET", path, given), self.source, self._data)
+
+    def answers_anybody(self, path: str) -> bool:
+        """Whether what is at a path under `/api/v1` may be read without a token."""
+        if not isinstance(self.source, Remote):
+            return True
+        *_, timeout = self._asked_for
+        with contextlib.closing(Remote(Server(self.source.server.url), timeout_of(timeout))) as nobody:
+            return nobody.request("GET", path, {"limit": "1"}).status not in (401, 403)
 
     def link(self, account: str, page: str | None, query: Mapping[str, Any]) -> str | None:
         """The address of a page of the account; None where there are no pages, or none of this."""

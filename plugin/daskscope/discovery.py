@@ -1,9 +1,9 @@
 """Which server to talk to, and as whom: the configured one, that of `daskscope login`, or the `daskscope serve` that
 runs on this machine.
 
-A running server leaves `<data>/servers/<port>.json` with `url`, `token`, `ingest_token`, `pid` and `data`. It is
-believed only if it belongs to this user, nobody else may read it, its process lives, and it points to this machine: a
-token never goes to a host that the user did not name.
+A running server leaves `<data>/servers/<port>.json` with `url`, `token`, `ingest_token`, `pid` and `data`, and
+`address` if others reach it by another. It is believed only if it belongs to this user, nobody else may read it, its
+process lives, and it points to this machine: a token never goes to a host that the user did not name.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from daskscope import parsing
 from daskscope.settings import Settings
 
 PORT = 8790
@@ -47,6 +48,13 @@ class Server:
     """Where messages go; None for the account that is `ingest_token`'s own."""
     origin: Origin = field(default="", compare=False)
     """Where `token` is from."""
+    address: str | None = None
+    """Where people reach it, if not at `url`: for links, and never asked."""
+
+    @property
+    def pages(self) -> str:
+        """What links begin with."""
+        return self.address or self.url
 
 
 def rendezvous(data: str | Path, port: int) -> Path:
@@ -69,7 +77,7 @@ def _port(url: str | None) -> int:
 
 def named_server(settings: Settings) -> str | None:
     """The address that somebody gave: the configured one, else the one that `daskscope login` was at."""
-    return settings.server or settings.login_server
+    return settings.server or (settings.login.server if settings.login else None)
 
 
 def find_server(settings: Settings) -> Server | None:
@@ -97,6 +105,7 @@ def find_server(settings: Settings) -> Server | None:
         settings.account or source.account,
         settings.account or (None if shipped else login.account),
         source.origin,
+        lent.address,
     )
 
 
@@ -112,10 +121,10 @@ def _place(url: str) -> tuple[str, str | None, int, str]:
 
 def _login(settings: Settings, url: str) -> Server:
     """What `daskscope login` has for this very server: a token is for whom it was given."""
-    if settings.login_server is None or not is_same(settings.login_server, url):
+    login = settings.login
+    if login is None or not is_same(login.server, url):
         return Server(url)
-    token, ingest_token, account = settings.login_token, settings.login_ingest_token, settings.login_account
-    return Server(url, token, ingest_token, account=account, origin="login")
+    return Server(url, login.token, login.ingest_token, account=login.account, origin="login")
 
 
 def _lent(settings: Settings, named: str | None) -> Server | None:
@@ -157,14 +166,17 @@ def _read(path: Path) -> Server | None:
         found: dict[str, Any] = json.loads(text)
         url, pid = str(found["url"]).rstrip("/"), int(found["pid"])
         token, ingest_token = str(found["token"]), str(found["ingest_token"])
-        data = found.get("data")
+        data, address = found.get("data"), parsing.url("address", found.get("address"))
         # A port that is none is a ValueError of its own.
         if not is_loopback(url) or urlsplit(url).scheme != "http" or urlsplit(url).port == 0:
             raise ValueError(f"it points to {url[:100]!r}, which is not this machine")
+        if shared_folder(address) is not None:
+            raise ValueError("it names a folder as its address")
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         logger.warning("Ignored %s: it is not what `daskscope serve` writes (%s).", path, error)
         return None
-    return Server(url, token, ingest_token, data if isinstance(data, str) else None) if _lives(pid) else None
+    data = data if isinstance(data, str) else None
+    return Server(url, token, ingest_token, data, address=address) if lives(pid) else None
 
 
 def _read_private(path: Path) -> str:
@@ -181,7 +193,8 @@ def _read_private(path: Path) -> str:
         return file.read(64 * 1024)
 
 
-def _lives(pid: int) -> bool:
+def lives(pid: int) -> bool:
+    """Whether a process of this machine has that id, as far as can be told."""
     if os.name != "posix":
         return True  # On Windows os.kill(pid, 0) would end the process; a connection then tells.
     if pid <= 0:

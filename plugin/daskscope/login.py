@@ -1,23 +1,33 @@
-"""What `daskscope login` keeps: one file in Dask's configuration folder, which Dask reads with the others there."""
+"""What `daskscope login` keeps: one file in Dask's configuration folder, under a name that Dask does not load.
+
+What Dask loads it hands on: to workers that nannies start, on command lines to other machines (SSHCluster), where
+everybody on them can read it. So the login is read by `settings.load()`, and is never in `dask.config`.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import dask.config
-import yaml
 
-from daskscope import settings
+from daskscope import parsing
 from daskscope.errors import SettingsError
-from daskscope.options import OPTIONS
 
-FILE = "daskscope_login.yaml"
-_OPTIONS = {o.key.removeprefix("login."): o for o in OPTIONS if o.field in settings.LOGIN}
+FILE = "daskscope.login"
+"""JSON. Not of an ending that Dask loads: .json, .yaml, .yml."""
+_PARSERS = {
+    "server": parsing.url,
+    "token": parsing.token,
+    "ingest_token": parsing.token,
+    "account": parsing.account,
+    "user": parsing.text,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +41,12 @@ class Login:
     account: str
     user: str | None = None
     """None for the token of a site, which is nobody's."""
+    is_given: bool = False
+    """Whether somebody brought the token, which may be in use elsewhere: no login made it, and none ends it."""
 
 
 def path() -> Path:
-    """Where it is: `~/.config/dask`, or what DASK_CONFIG names."""
+    """Where it is: in `~/.config/dask`, or what DASK_CONFIG names."""
     return Path(dask.config.PATH) / FILE
 
 
@@ -47,15 +59,12 @@ def prepare() -> None:
 
 def keep(login: Login) -> None:
     """In place of what is there, whole or not at all, for nobody else to read. Raises OSError."""
-    told = {key: getattr(login, o.field.removeprefix("login_")) for key, o in _OPTIONS.items()}
-    tree = {"daskscope": {"login": {key: value for key, value in told.items() if value is not None}}}
+    told = {name: value for name, value in asdict(login).items() if value is not None}
     path().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # mkstemp makes it 0600; Dask reads no file of this ending.
-    descriptor, made = tempfile.mkstemp(prefix=FILE, suffix=".new", dir=path().parent)
+    descriptor, made = tempfile.mkstemp(prefix=FILE, suffix=".new", dir=path().parent)  # which makes it 0600
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write("# Written by `daskscope login`; `daskscope logout` takes it away.\n")
-            yaml.safe_dump(tree, file, sort_keys=False)
+            json.dump(told, file, indent=2)
             file.flush()
             os.fsync(file.fileno())
         Path(made).replace(path())
@@ -68,16 +77,28 @@ def keep(login: Login) -> None:
 def kept() -> Login | None:
     """None if there is no such file. Raises SettingsError for what is no login, OSError for what cannot be read."""
     try:
-        tree: object = yaml.safe_load(path().read_text(encoding="utf-8"))["daskscope"]["login"]
-    except FileNotFoundError:
+        read: object = json.loads(path().read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError):
-        tree = None
-    said = settings.flat(cast("dict[str, Any]", tree)) if isinstance(tree, dict) else {}
-    found = {o.field.removeprefix("login_"): o.parse(o.key, said.get(key)) for key, o in _OPTIONS.items()}
-    if not (found["server"] and found["token"] and found["account"]):
+    except (ValueError, RecursionError):
+        read = None
+    said = cast("dict[str, Any]", read) if isinstance(read, dict) else {}
+    try:
+        found = {name: parse(name, said.get(name)) for name, parse in _PARSERS.items()}
+    except SettingsError as error:
+        name = error.key.removeprefix("daskscope.")
+        raise SettingsError(f"{name} in {path()}", error.value, error.allowed) from None
+    server, token, account = found["server"], found["token"], found["account"]
+    if not (server and token and account):
         raise SettingsError(str(path()), "no login", "what `daskscope login` wrote: remove it, and log in anew")
-    return Login(**found)
+    return Login(
+        server=server,
+        token=token,
+        account=account,
+        ingest_token=found["ingest_token"],
+        user=found["user"],
+        is_given=said.get("is_given") is True,
+    )
 
 
 def forget() -> None:

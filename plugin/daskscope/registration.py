@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import html
 import logging
@@ -22,6 +23,7 @@ from daskscope.collect.identity import cluster_uuid
 from daskscope.collect.kind import kind_of
 from daskscope.discovery import Server, find_server, is_loopback, shared_folder
 from daskscope.errors import DaskscopeError, NotOnScheduler
+from daskscope.records import printable
 from daskscope.scheduler_plugin import Starter, start_watch
 from daskscope.settings import Settings
 from daskscope.watch import EXTENSION
@@ -48,13 +50,24 @@ class Registration:
     nothing."""
     spool: str | None = None
     """Folder on the scheduler's machine that keeps the messages where there is no server."""
+    address: str | None = None
+    """Where people reach the server, if not at `server`."""
+    refusal: str | None = None
+    """Why the server takes no messages of the cluster, if it said so."""
 
     @property
     def url(self) -> str | None:
         """The page of the cluster; it is there from the first message on. None where no server is."""
-        return f"{self.server}/c/{self.cluster}" if self.server and shared_folder(self.server) is None else None
+        if not self.server or shared_folder(self.server) is not None:
+            return None
+        return f"{self.address or self.server}/c/{self.cluster}"
 
     def __str__(self) -> str:
+        if self.refusal:
+            return (
+                f"daskscope: {self.server} does not take this cluster's messages. {self.refusal} Meanwhile they are "
+                f"kept, as far as there is room, and tried again; {self.url} shows nothing."
+            )
         if self.url:
             return f"daskscope: this cluster can be seen at {self.url}"
         if shared := shared_folder(self.server):
@@ -73,7 +86,7 @@ class Registration:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        link = html.escape(self.url or "")
+        link = html.escape("" if self.refusal else self.url or "")
         return f'daskscope: <a href="{link}">{link}</a>' if link else html.escape(str(self))
 
 
@@ -96,7 +109,7 @@ def register(
 
     Raises SettingsError for a setting that cannot be used, NotOnScheduler if daskscope is not installed where the
     scheduler runs, DaskscopeError if there is no client. A server that cannot be reached raises nothing: messages are
-    kept and tried again.
+    kept and tried again. So they are where it would not take them, and the registration says why (`refusal`).
     """
     client = current_client(client)
     settings = options.load().but(account=account, server=server, token=token, name=name, tags=tags)
@@ -111,6 +124,11 @@ def current_client(client: Client | None) -> Client:
         raise DaskscopeError("There is no Dask client: create one first, `Client(...)`.") from error
 
 
+def registered(client: Client) -> Registration | None:
+    """What `register` returned for it; None if it was not called in this process."""
+    return _registrations.get(client)
+
+
 async def _register(client: Client, settings: Settings) -> Registration:
     known = _registrations.get(client)
     scheduler: Any = client.scheduler
@@ -120,11 +138,27 @@ async def _register(client: Client, settings: Settings) -> Registration:
     if settings.disabled:
         registration = Registration(cluster_uuid(scheduler_id), None)
     else:
-        registration = await _send(client, resolved(settings, client))
+        registration = await _registered(client, settings)
         _registrations[client] = registration
     with contextlib.suppress(OSError, ValueError):  # a standard output that is closed
-        print(registration)  # noqa: T201  # what the user called this for
+        print(printable(str(registration)))  # noqa: T201  # what the user called this for
     return registration
+
+
+async def _registered(client: Client, settings: Settings) -> Registration:
+    found = find_server(settings)
+    if found is None:
+        return await _send(client, _resolved(settings, None, client))
+    from daskscope.admission import refusal_soon  # not at the top: schedulers import this, and need no HTTP client
+
+    asked = asyncio.create_task(refusal_soon(found, settings.data))
+    try:
+        sent = await _send(client, _resolved(settings, found, client))
+        if sent.server != found.url:  # It reported elsewhere before.
+            return sent
+        return replace(sent, address=found.address, refusal=await asked)
+    finally:
+        asked.cancel()
 
 
 async def _send(client: Client, settings: Settings) -> Registration:
@@ -158,7 +192,10 @@ async def _register_plugin(client: Client, plugin: Starter) -> None:
 
 def resolved(settings: Settings, client: Client) -> Settings:
     """Settings as the scheduler needs them: a server and the token for schedulers, or neither."""
-    found = find_server(settings)
+    return _resolved(settings, find_server(settings), client)
+
+
+def _resolved(settings: Settings, found: Server | None, client: Client) -> Settings:
     if found is None:
         return _named(without_tokens(settings), client)
     if is_loopback(found.url) and not _is_here(_address(client)):
@@ -179,7 +216,7 @@ def _shipped(settings: Settings, found: Server) -> Settings:
 
 def without_tokens(settings: Settings) -> Settings:
     """For a scheduler that has nobody to show one to; nor is it told who logged in where."""
-    nothing: dict[str, Any] = dict.fromkeys((*options.TOKENS, *options.LOGIN))
+    nothing: dict[str, Any] = dict.fromkeys((*options.TOKENS, "login"))
     return replace(settings, **nothing)
 
 

@@ -57,13 +57,25 @@ def told(answer: Answer, source: Source, data: str, needs: Mapping[str, type]) -
 
 
 def check_is_ours(answer: Answer, source: Source) -> None:
-    """Before somebody logs in. Raises ServerError for what a daskscope server does not answer: that names its release
-    always, unless it fails."""
-    if VERSION_HEADER.lower() not in answer.headers and answer.status != 429 and answer.status < 500:
-        raise ServerError(
-            f"{source.name} answered HTTP {answer.status} without the header {VERSION_HEADER}, so it is no daskscope "
-            "server, or something stands before it that answers in its place: is the address right, with its path?"
-        )
+    """Before somebody logs in. Raises ServerError for what is none of a daskscope server, which names its release."""
+    if _is_a_stranger_s(answer):
+        raise ServerError(_nothing_said(answer, source))
+
+
+def _is_a_stranger_s(answer: Answer) -> bool:
+    """Whether it is none of a daskscope server; where that is down or busy, another may speak for it."""
+    return VERSION_HEADER.lower() not in answer.headers and answer.status not in (429, 500, 502, 503, 504)
+
+
+def _nothing_said(answer: Answer, source: Source) -> str:
+    """What there is to say of an answer that says nothing of what went wrong."""
+    found = f"{source.name} answered HTTP {answer.status} {source.clean(answer.reason)}".rstrip()
+    if not (isinstance(source, Remote) and _is_a_stranger_s(answer)):
+        return f"{found}."
+    return (
+        f"{found} without the header {VERSION_HEADER}, so it is no daskscope server, or something stands before it "
+        "that answers in its place: is the address right, with its path?"
+    )
 
 
 def html(answer: Answer, source: Source, data: str) -> bytes:
@@ -127,7 +139,7 @@ def _error(answer: Answer, source: Source, data: str) -> DaskscopeError:
     if answer.status == 404 and _NO_ROUTE.match(message) and (older := _older(answer, source)):
         return older
     if not message:
-        message = f"{source.name} answered HTTP {answer.status} {source.clean(answer.reason)}."
+        message = _nothing_said(answer, source)
     if answer.status == 401 and isinstance(source, Remote):
         message += f" {where_tokens_are(source.server, data)}"
     kind = _BY_CODE.get(code) if isinstance(code, str) else None

@@ -22,12 +22,15 @@ import distributed
 from distributed import Client, get_client
 from fsspec.utils import infer_compression
 
-from daskscope import parsing
+from daskscope import parsing, settings
 from daskscope.agent.texts import told
 from daskscope.arguments import among, one_of
-from daskscope.errors import DaskscopeError, SettingsError
+from daskscope.discovery import shared_folder
+from daskscope.errors import DaskscopeError, NotFound, SettingsError
 from daskscope.records import printable
+from daskscope.registration import registered
 from daskscope.session import Session
+from daskscope.session.reports import checked_title
 
 Mode = Literal["inline", "cdn"]
 
@@ -79,7 +82,7 @@ class PerformanceReport:
         if not isinstance(private, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - a user may not check types
             raise SettingsError("private", private, "True or False")
         self._path = _local(filename)
-        self._private, self._title = private, title
+        self._private, self._title = private, checked_title(title)
         self._account = parsing.account("account", account)
         self._client: Client | None = None
         self._dask = distributed.performance_report(
@@ -119,7 +122,7 @@ class PerformanceReport:
             with self._client.as_current():
                 self._dask.__exit__(kind, error, trace)
         except Exception as problem:  # noqa: BLE001 - host first
-            _say(_no_report(problem))
+            _say(_no_report(problem, self._client))
         else:
             self._keep()
 
@@ -132,7 +135,7 @@ class PerformanceReport:
             with self._client.as_current():
                 await self._dask.__aexit__(kind, error, trace)
         except Exception as problem:  # noqa: BLE001 - host first
-            _say(_no_report(problem))
+            _say(_no_report(problem, self._client))
         else:
             await asyncio.to_thread(self._keep)
 
@@ -141,7 +144,8 @@ class PerformanceReport:
         """A report that cannot begin is not made; and one for which there is no place here gets another."""
         if not _can_be_written(self._path):
             instead = Path(tempfile.mkdtemp(prefix="daskscope-")) / self._path.name
-            _say(f"{self._path} cannot be written, so the performance report comes to {instead}.")
+            why = "is a folder" if self._path.is_dir() else "cannot be written"
+            _say(f"{self._path} {why}, so the performance report comes to {instead}.")
             self._path = instead
             self._dask.filename = str(instead)
         try:
@@ -149,13 +153,19 @@ class PerformanceReport:
                 yield
             self._client = client
         except Exception as problem:  # noqa: BLE001 - host first
-            _say(_no_report(problem))
+            _say(_no_report(problem, client))
 
     def _keep(self) -> None:
         """Upload it; or say how that is done later."""
         try:
             with Session(timeout=_ANSWER) as session:
-                kept = session.upload_performance_report(self._path, self._private, self._account, title=self._title)
+                try:
+                    kept = session.upload_performance_report(
+                        self._path, self._private, self._account, title=self._title
+                    )
+                except NotFound as error:
+                    self._account, said = _of_theirs(session, self._account, str(error))
+                    raise NotFound(said) from error
         except Exception as problem:  # noqa: BLE001 - host first
             self._say_how_later(str(problem) if isinstance(problem, DaskscopeError) else told(problem))
         except KeyboardInterrupt:
@@ -168,15 +178,16 @@ class PerformanceReport:
 
     def _say_how_later(self, problem: str) -> None:
         options = ["--private"] if self._private else []
-        options += ["--account", self._account] if self._account else []
+        for name, value in (("--title", self._title), ("--account", self._account), ("--server", _server())):
+            options += [name, value] if value else []
         command = shlex.join(["daskscope", "report", "upload", *options, str(self._path)])
         _say(f"The performance report is in {self._path} and was not uploaded. {problem} To upload it later: {command}")
 
 
-def _local(filename: str | os.PathLike[str]) -> Path:
+def _local(filename: object) -> Path:
     """Where the file comes, whatever folder becomes the current one. Raises SettingsError."""
-    name = os.fspath(filename)
-    if not name or "://" in name or "::" in name or infer_compression(name) is not None:
+    name = os.fspath(filename) if isinstance(filename, (str, os.PathLike)) else filename
+    if not isinstance(name, str) or not name or "://" in name or "::" in name or infer_compression(name) is not None:
         raise SettingsError(
             "filename", name, "a file on this machine, in no compressed form, like 'dask-report.html': it is uploaded"
         )
@@ -202,10 +213,38 @@ def _client(asynchronous: bool) -> Client:
     return client
 
 
-def _no_report(problem: Exception) -> str:
+def _of_theirs(session: Session, account: str | None, said: str) -> tuple[str | None, str]:
+    """For who asked of an account that is not theirs: one that is, and what was said with all of them."""
+    try:
+        me = session.whoami()
+    except DaskscopeError:
+        return account, said
+    names = [str(each["account"]) for each in me.get("accounts") or ()]
+    if not names or account in names:
+        return account, said
+    whose = f"{me['user']} is in" if me.get("user") else "it is of"
+    listed = "" if all(name in said for name in names) else f" {whose} {', '.join(names)}."
+    return names[0], said + listed
+
+
+def _server() -> str | None:
+    """The configured one, which another process may not know of; None where one is found without."""
+    try:
+        server = settings.load().server
+    except SettingsError:
+        return None
+    return None if shared_folder(server) is not None else server
+
+
+def _no_report(problem: Exception, client: Client) -> str:
+    reason = told(problem)
+    if client.status != "running":
+        reason = "the cluster was closed, or its scheduler lost, within the block: close it after the block"
+    known = registered(client)
+    how = f"`daskscope report make {known.cluster}`" if known else "`daskscope report make`, with its number,"
     return (
-        f"Dask could not make its performance report ({told(problem)}); the work goes on. If this cluster reports to "
-        "daskscope, `daskscope report make CLUSTER` makes one of what is known of it."
+        f"Dask could not make its performance report ({reason}); the work goes on. If this cluster reports to "
+        f"daskscope, {how} makes one of what is known of it."
     )
 
 

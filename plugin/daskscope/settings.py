@@ -1,7 +1,8 @@
 """What is in force: the options of `options.py`, read from dask.config under `daskscope:`.
 
 Precedence: argument of the call, environment (`DASK_DASKSCOPE__ANALYTICS__INTERVAL=5s`), YAML files, the default in the
-table. The client reads them where the user is, and ships the result to the scheduler; what `daskscope login` set stays.
+table. The client reads them where the user is, and ships the result to the scheduler. With them goes what `daskscope
+login` keeps, which is no option, and stays in the process that read it.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from typing import Any, cast
 
 import dask.config
 
+from daskscope import login as file
 from daskscope.errors import SettingsError
+from daskscope.login import Login
 from daskscope.options import OPTIONS
 
 logger = logging.getLogger("daskscope")
 
 KEYS = frozenset(option.key for option in OPTIONS)
-TOKENS = ("token", "ingest_token", "login_token", "login_ingest_token")
+TOKENS = ("token", "ingest_token")
 """Fields that are not for other eyes."""
-LOGIN = tuple(option.field for option in OPTIONS if option.key.startswith("login."))
-"""Fields that `daskscope login` sets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +36,6 @@ class Settings:
     token: str | None = field(repr=False)
     ingest_token: str | None = field(repr=False)
     account: str | None
-    login_server: str | None
-    login_token: str | None = field(repr=False)
-    login_ingest_token: str | None = field(repr=False)
-    login_account: str | None
-    login_user: str | None
     data: str
     spool: str | None
     name: str | None
@@ -64,10 +60,12 @@ class Settings:
     budget_pct: float | None
     kind: str | None = None
     """Not an option: what made the cluster, where the client knows."""
+    login: Login | None = None
+    """Not an option: who is logged in here."""
 
     def __reduce__(self) -> tuple[Callable[[dict[str, Any]], Settings], tuple[dict[str, Any]]]:
         """By name: a scheduler may have another release of daskscope than the client that sends them."""
-        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "login"}
         return restored, (told | {name: _disguised(told[name]) for name in TOKENS},)
 
     def but(self, **changes: Any) -> Settings:
@@ -105,11 +103,20 @@ def _mixed(one: bytes, other: bytes) -> bytes:
 
 
 def load() -> Settings:
-    """The settings in force in this process. Raises SettingsError that names key, value and what is allowed."""
+    """The settings in force in this process, with who is logged in. Raises SettingsError that names key and value."""
     found = configured()
     for key in found.keys() - KEYS:
         logger.warning("daskscope.%s is %s", key, no_option(key))
-    return Settings(**{o.field: o.parse(o.key, found.get(o.key, o.default)) for o in OPTIONS})
+    return Settings(**{o.field: o.parse(o.key, found.get(o.key, o.default)) for o in OPTIONS}, login=_login())
+
+
+def _login() -> Login | None:
+    """A file that is not this user's to read is nobody's login here."""
+    try:
+        return file.kept()
+    except OSError as error:
+        logger.warning("Ignored %s: %s.", file.path(), error.strerror or error)
+        return None
 
 
 def configured() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import secrets
 import time
@@ -68,12 +69,14 @@ def send(file: Outgoing, upload: Mapping[str, Any], server: str) -> None:
                 raise ServerError(f"{_host(url)} did not take the file: {_reason(response)}")
 
 
-def fetch(url: str, path: Path, n_bytes: int, server: str) -> None:
-    """A file of so many bytes to `path`: whole or not at all. Raises ServerUnreachable, ServerError, OSError."""
+def fetch(url: str, path: Path, n_bytes: int, server: str, *, for_all: bool) -> None:
+    """A file of so many bytes to `path`: whole or not at all, and readable `for_all` or for this user alone. Raises
+    ServerUnreachable, ServerError, OSError."""
     url = _absolute(url, server)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
-        with draft.open("xb") as file, _asking(url) as http, http.stream("GET", url) as response:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if for_all else 0o600)
+        with os.fdopen(descriptor, "wb") as file, _asking(url) as http, http.stream("GET", url) as response:
             if not response.is_success:
                 raise ServerError(f"{_host(url)} did not give the file: {_reason(response)}")
             n = _copy(response, file, n_bytes)

@@ -27,10 +27,12 @@ def test_the_names_of_the_package_are_these() -> None:
         "compare_hardware", "config", "connect", "costs", "create_token", "dask_setup", "delete_performance_report",
         "download_performance_report", "get_cluster", "get_computation", "get_performance_report", "get_profile",
         "invite_user", "list_audit", "list_clusters", "list_code", "list_computations", "list_deaths", "list_events",
-        "list_exceptions", "list_groups", "list_members", "list_metrics", "list_performance_reports", "list_prefixes",
+        "list_exceptions", "list_groups", "list_invitations", "list_members", "list_metrics", "list_performance_reports",
+        "list_prefixes",
         "list_samples", "list_spans", "list_tasks", "list_tokens", "list_users", "list_workers", "logs",
         "performance_report", "policy", "preview", "prices", "register", "remove_user", "report", "revoke_token",
         "rotate_token", "set_policy", "set_role", "sql", "upload_performance_report", "whoami",
+        "withdraw_invitation",
     }  # fmt: skip
     assert daskscope.__all__ == sorted(daskscope.__all__)
 

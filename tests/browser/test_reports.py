@@ -222,6 +222,10 @@ def test_names_of_any_length_fit_a_narrow_window(seen: Seen, server: Serving):
     kept = keep(server, b"<html><p>figures", title="<b>" + "W" * 190, filename="x" * 195 + ".html")
     page = seen.page
     page.set_viewport_size({"width": 380, "height": 800})
+    page.goto("/local/reports")
+    box = page.get_by_text("anyone with the link").first.bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= 380, "who may see it is seen"
     for path in ("/local/reports", f"/{kept['url']}"):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path

@@ -1,5 +1,6 @@
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
@@ -7,7 +8,8 @@ import pytest
 
 from daskscope_lambdas.adapters.aws import S3Reports
 from daskscope_lambdas.isolation import SEEN_S
-from daskscope_lambdas.ports import Missing, ReportFiles, StoreError
+from daskscope_lambdas.ports import Conflict, Missing, ReportDraft, ReportFiles, ReportRow, StoreError
+from daskscope_lambdas.service.reports import drop
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import Adapters, LocalAdapters
 
@@ -73,8 +75,8 @@ def files(world: Adapters) -> ReportFiles:
 
 def test_what_was_brought_has_arrived(files: ReportFiles, outside: Outside) -> None:
     outside.bring(LINK, HTML)
-    assert files.arrived(LINK, 9) == (len(HTML), HTML[:9])
-    assert files.arrived(LINK, 1000) == (len(HTML), HTML)
+    assert files.arrived(LINK, 9)[:2] == (len(HTML), HTML[:9])
+    assert files.arrived(LINK, 1000)[:2] == (len(HTML), HTML)
     with pytest.raises(Missing):
         files.arrived(OTHER, 9)
 
@@ -134,6 +136,62 @@ def test_what_is_kept_stays_as_it_was_whatever_is_brought_after_it(world: Adapte
         files.arrived(LINK, 9)
 
 
+def test_what_was_brought_in_place_of_what_was_looked_at_is_not_kept(files: ReportFiles, outside: Outside) -> None:
+    outside.bring(LINK, HTML)
+    looked_at = files.arrived(LINK, 9).version
+    outside.bring(LINK, HTML.replace(b"report", b"phishy"))
+    with pytest.raises(Conflict):
+        files.keep(LINK, False, looked_at)
+    with pytest.raises(Missing):
+        files.address(LINK, private=True)
+    outside.bring(LINK, HTML)
+    files.keep(LINK, False, files.arrived(LINK, 9).version)
+    files.keep(LINK, False, looked_at)
+    assert outside.see(files.address(LINK, private=False)) == HTML
+
+
+def test_whoever_is_second_to_keep_one_finds_it_kept(
+    files: ReportFiles, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that say at once that it is there: one has kept it after the other saw that nobody had."""
+    outside.bring(LINK, HTML)
+    adapter: Any = files
+    found, asked = adapter._where, list[str]()
+
+    def nobody_had(link: str) -> object:
+        asked.append(link)
+        if len(asked) == 1:
+            files.keep(link, private=False)
+            return None
+        return found(link)
+
+    monkeypatch.setattr(adapter, "_where", nobody_had)
+    files.keep(LINK, private=False)
+    assert len(asked) > 2
+    assert outside.see(files.address(LINK, private=False)) == HTML
+
+
+def test_what_nobody_waits_for_any_more_is_not_taken(adapters: LocalAdapters, clock: FakeClock) -> None:
+    """On a disk. S3 takes it, where nobody gets it."""
+    files, host = adapters.report_files, adapters.report_host
+    for gone in (files.discard, lambda link: drop(adapters.reports, files, row(adapters, link, clock))):
+        told = dict(parse_qsl(urlsplit(files.offer(LINK, len(HTML), clock.now() + 900).url).query))
+        assert host.admit(LINK, told) == len(HTML)
+        gone(LINK)
+        with pytest.raises(Missing, match="Nobody waits for this report"):
+            host.admit(LINK, told)
+        with pytest.raises(Missing):
+            host.check_awaited(LINK)
+
+
+def row(world: Adapters, link: str, clock: FakeClock) -> ReportRow:
+    draft = ReportDraft(
+        account="acme", link=link, filename="r.html", title=None, private=False, user=None, user_claimed=False,
+        key_id="k", size_bytes=len(HTML), created_at=clock.now(),
+    )  # fmt: skip
+    return world.reports.add(draft)
+
+
 def test_a_report_moves_and_its_public_address_is_dead_then(files: ReportFiles, outside: Outside) -> None:
     outside.bring(LINK, HTML)
     files.keep(LINK, private=False)
@@ -165,15 +223,13 @@ def test_a_deleted_report_is_dead_at_all_addresses_within_a_minute(
         files.address(LINK, private=True)
 
 
-def test_a_private_address_is_another_each_time_or_good_for_a_while_only(
-    files: ReportFiles, outside: Outside, clock: FakeClock
-) -> None:
+def test_a_private_address_is_good_for_a_while_only(files: ReportFiles, outside: Outside, clock: FakeClock) -> None:
     outside.bring(LINK, HTML)
     files.keep(LINK, private=True)
     first = files.address(LINK, private=True)
-    clock.advance(SEEN_S - 1)
+    clock.advance(SEEN_S / 2 - 1)
     assert outside.see(first) == HTML
-    clock.advance(1)
+    clock.advance(SEEN_S / 2 + 1)
     with pytest.raises(StoreError):
         outside.see(first)
     assert outside.see(files.address(LINK, private=True)) == HTML
@@ -224,7 +280,7 @@ def test_tidying_leaves_what_is_on_its_way_and_what_is_kept(
     files.keep(LINK, private=False)
     outside.bring(OTHER, HTML)
     files.tidy()
-    assert files.arrived(OTHER, 0) == (len(HTML), b"")
+    assert files.arrived(OTHER, 0)[:2] == (len(HTML), b"")
     assert outside.see(files.address(LINK, private=False)) == HTML
 
 

@@ -77,3 +77,14 @@ def test_one_that_has_not_expired_outlives_those_that_have(tickets: Tickets, tic
     clock.advance(600.0)
     tickets.add(replace(ticket, key="ef" * 32, expires_at=clock.now() + 60.0))
     assert tickets.find(ticket.key) == ticket
+
+
+def test_those_of_an_account_are_listed_as_they_end(tickets: Tickets, ticket: Ticket) -> None:
+    later = replace(ticket, key="00" * 32, expires_at=ticket.expires_at + 1)
+    other = replace(ticket, key="cd" * 32, told={"account": "other"})
+    for each in (later, ticket, other, replace(ticket, key="ef" * 32, told={})):
+        tickets.add(each)
+    assert list(tickets.list("acme")) == [ticket, later]
+    assert (list(tickets.list("other")), list(tickets.list("nobody"))) == ([other], [])
+    tickets.take(ticket.key)
+    assert list(tickets.list("acme")) == [later]

@@ -17,6 +17,7 @@ ROW = TokenRow(
 FULL = replace(
     ROW, expires_at=4e9 + 0.25, revoked_at=150.0, scopes=frozenset({"admin", "report"}), user="ann@x.org",
     kind="session", parent="k0", used_on=date(2026, 11, 21),
+    made_by="ada", replaces="k9",
 )  # fmt: skip
 
 

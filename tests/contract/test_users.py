@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from daskscope_lambdas.ports import Membership, Missing, Taken, Users
+from daskscope_lambdas.ports import Conflict, Membership, Missing, Taken, Users
 from daskscope_lambdas.testing import race
 from daskscope_lambdas.wiring import Adapters
 
@@ -16,12 +16,20 @@ def users(world: Adapters) -> Users:
 
 
 def test_a_name_is_claimed_once(users: Users) -> None:
-    assert not users.is_claimed("ann")
+    assert users.claimed("ann") is None
     users.claim("ann", 100.5)
     with pytest.raises(Taken):
         users.claim("ann", 200.0)
-    assert users.is_claimed("ann")
-    assert not users.is_claimed("Ann")
+    assert users.claimed("ann") == "ann"
+    assert users.claimed("an") is None
+
+
+def test_names_that_differ_by_case_alone_are_one(users: Users) -> None:
+    users.claim("Ann@X.org", 100.5)
+    for name in ("ann@x.org", "ANN@X.ORG", "Ann@X.org"):
+        with pytest.raises(Taken):
+            users.claim(name, 200.0)
+        assert users.claimed(name) == "Ann@X.org"
 
 
 def test_one_of_many_who_want_a_name_gets_it(connect_again: Callable[[], Adapters]) -> None:
@@ -81,6 +89,50 @@ def test_who_is_removed_is_in_that_account_no_more(users: Users) -> None:
     assert list(users.of("ann")) == [ANN, other]
 
 
+def test_a_role_is_of_who_is_there(users: Users) -> None:
+    users.put(ANN)
+    users.set_role("acme", "ann", "viewer")
+    assert list(users.list("acme")) == list(users.of("ann")) == [replace(ANN, role="viewer")]
+    users.remove("acme", "ann")
+    with pytest.raises(Missing):
+        users.set_role("acme", "ann", "admin")
+    assert list(users.list("acme")) == list(users.of("ann")) == []
+
+
+def test_the_last_admin_stays_one_but_where_that_is_meant(users: Users) -> None:
+    ada = replace(ANN, user="ada", role="admin")
+    users.put(ANN)
+    users.put(ada)
+    users.put(replace(ada, account="globex"))
+    for way in (lambda: users.set_role("acme", "ada", "viewer"), lambda: users.remove("acme", "ada")):
+        with pytest.raises(Conflict):
+            way()
+    users.set_role("acme", "ada", "admin")
+    assert users.find("acme", "ada") == ada
+    users.set_role("acme", "ann", "admin")
+    users.set_role("acme", "ada", "viewer")
+    users.set_role("acme", "ann", "member", last_too=True)
+    users.remove("globex", "ada", last_too=True)
+    assert [(each.user, each.role) for each in users.list("acme")] == [("ada", "viewer"), ("ann", "member")]
+    assert list(users.list("globex")) == []
+
+
+def test_of_admins_who_take_it_from_each_other_at_once_one_stays(connect_again: Callable[[], Adapters]) -> None:
+    every = [connect_again().users for _ in range(4)]
+    for _ in range(4):
+        for n in range(4):
+            every[0].put(replace(ANN, user=f"u{n}", role="admin"))
+
+        def take(n: int) -> None:
+            if n % 2:
+                every[n].remove("acme", f"u{n}")
+            else:
+                every[n].set_role("acme", f"u{n}", "member")
+
+        race(4, take)
+        assert any(each.role == "admin" for each in every[0].list("acme"))
+
+
 def test_both_lists_agree_whoever_puts_and_removes_at_once(connect_again: Callable[[], Adapters]) -> None:
     every = [connect_again().users for _ in range(8)]
     for _ in range(3):
@@ -100,7 +152,7 @@ def test_a_forgotten_account_has_nobody_but_who_came_after(users: Users) -> None
     users.forget("acme", 200.0)
     assert list(users.list("acme")) == [late]
     assert list(users.of("ann")) == [other]
-    assert users.is_claimed("ann")
+    assert users.claimed("ann") == "ann"
 
 
 def test_all_of_many_are_listed(users: Users) -> None:

@@ -71,8 +71,9 @@ class Place:
         return httpx.get(self.url + path, headers=headers, timeout=60, trust_env=False)
 
     def page(self, path: str) -> httpx.Response:
-        """As a browser gets it that has logged in."""
-        headers = {"Cookie": f"daskscope={self.token}"}
+        """As a browser gets it that has signed in with the user's token."""
+        signed_in = httpx.post(self.url + "/login", data={"token": self.token}, timeout=60, trust_env=False)
+        headers = {"Cookie": signed_in.headers["set-cookie"].partition(";")[0]}
         return httpx.get(self.url + path, headers=headers, timeout=60, trust_env=False)
 
 

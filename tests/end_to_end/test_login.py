@@ -64,10 +64,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def run(*arguments: str) -> Result:
-    """As from a new shell: with what lies in Dask's configuration folder."""
-    kept = dask.config.collect(paths=[dask.config.PATH], env={})
-    with dask.config.set({"daskscope.login": kept.get("daskscope", {}).get("login", {})}):
-        return CliRunner().invoke(cli.scope, arguments)
+    return CliRunner().invoke(cli.scope, arguments)
 
 
 def answered(*arguments: str) -> str:
@@ -115,9 +112,17 @@ def test_a_terminal_is_let_in_asks_reports_and_leaves(
         with contextlib.closing(Http(server.url, kept.ingest_token, account=account)) as http:
             outcome = http.deliver("c-b-0", body, encoding)
         assert outcome.verdict == verdict, outcome.reason
-    assert outcome.reason == "HTTP 404: No account acme for this token"
+    assert str(outcome.reason).startswith("HTTP 404: No account acme for this token: ")
 
-    assert run("logout").exit_code == 0
+    link = answered("open", "--no-browser", "--sign-in").strip()
+    another = Browser(server.url)
+    with contextlib.closing(another.http):
+        came = another.submit(link.removeprefix(server.url))
+        assert (came.status_code, came.url.path) == (200, "/local/analytics"), came.text
+        assert f"{kept.user}" in came.text
+
+    over = run("logout")
+    assert (over.exit_code, "Revoked " in over.stderr) == (0, True), over.stderr
     ended = [row for row in server.api("local/tokens")["items"] if row["name"].startswith("login on")]
     assert [bool(row["revoked"]) for row in ended] == [True, True]
     assert run("whoami").exit_code == 5, "nobody knows of a server here any more"
@@ -144,7 +149,9 @@ def test_one_token_reports_to_each_account_of_its_user_and_to_no_other(server: S
     now = json.loads(answered("clusters", "--since", "all", "--json"))
     assert [each["scheduler_id"] for each in now] == [theirs[0]["scheduler_id"]], "from now on"
     nobody_s = run("clusters", "--account", "acme")
-    assert (nobody_s.exit_code, nobody_s.stderr) == (4, "Error: No account acme for this token.\n")
+    assert (nobody_s.exit_code, nobody_s.stderr) == (
+        4, f"Error: No account acme for this token: {me} is in climate, local.\n",
+    )  # fmt: skip
 
 
 def test_a_terminal_that_is_refused_keeps_nothing(
@@ -173,6 +180,13 @@ def test_each_way_in_which_a_token_is_wrong_is_told(server: Serving) -> None:
     assert login.kept() is None
 
 
+def test_a_login_that_the_server_knows_no_more_is_logged_out_and_a_damaged_one_is_not(server: Serving) -> None:
+    for token, code in ((strange_token(), 0), (server.token[:-1], 3)):
+        login.keep(login.Login(server=server.url, token=token, account="local", user="ann"))
+        assert run("logout").exit_code == code
+        assert login.kept() is None
+
+
 def strange_token() -> str:
     """One that is whole, and that the server did not make."""
 
@@ -192,10 +206,14 @@ def test_a_team_is_made_by_commands(server: Serving, browser: Browser) -> None:
     assert roles["bea"] == "viewer"
     assert run("user", "role", "bea", "member").exit_code == 0
 
-    answered("policy", "idle", "2h", "--user", "bea=never", "--cluster", "7=30m")
-    answered("policy", "idle", "--user", "bea=1h", "--cluster", "7=")
+    body, encoding = compress(wire.encode(testing.message()))
+    with contextlib.closing(Http(server.url, server.token)) as http:
+        assert http.deliver("c-b-0", body, encoding).verdict == "kept"
+    number = json.loads(answered("clusters", "--since", "all", "--json"))[0]["id"]
+    answered("policy", "idle", "2h", "--user", "bea=never", "--cluster", f"{number}=30m")
+    answered("policy", "idle", "--user", "bea=1h", "--cluster", f"{number}=")
     answered("policy", "reports", "--keep-days", "30")
-    answered("policy", "retention", "tasks=10", "logs=20")
+    answered("policy", "retention", "tasks=10", "logs=20", "--yes")
     answered("policy", "retention", "tasks=")
     assert json.loads(answered("policy", "show", "--json")) == {
         "reports": {"public": "allow", "keep_days": 30},

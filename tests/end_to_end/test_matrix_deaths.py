@@ -87,10 +87,12 @@ def test_a_killed_worker(house: House, client: Any) -> None:
     tasks = client.map(held, range(5), workers=["victim"], pure=False)
     eventually(lambda: begun(client, "victim", "held"), lambda keys: len(keys) == 5)
     given = begun(client, "victim", "held")
+    cluster = daskscope.get_cluster(client.scheduler_info()["id"])
+    # What it said in its very last moment dies with it: on a busy machine that may be all of it.
+    eventually(lambda: daskscope.logs(cluster["id"], filter="holds on to victim"), bool)
     process.stop(signal.SIGKILL)
     wait(tasks)
     (raised,) = {str(task.exception()).replace(task.key, "KEY") for task in tasks}
-    cluster = daskscope.get_cluster(client.scheduler_info()["id"])
 
     def check() -> None:
         death = only(daskscope.list_deaths(cluster["id"]))

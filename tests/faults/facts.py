@@ -39,8 +39,8 @@ GAUGES = ("samples", "workers")
 """Rows of a moment: of a message that is in a later one, none is left."""
 
 _OF_EACH = {"account", "cluster", "cluster_id", "boot", "seq", "received_at", "at"}
-_KEPT_APART = {"samples": {"merged", "lost", "skew_ms"}}
-"""What is not as it was made: it tells of the way."""
+_KEPT_APART = {"samples": {"merged", "lost", "skew_ms"}, "clusters": {"user_claimed"}}
+"""What is not as it was made: it tells of the way, or of the token that it came with."""
 _WEIGHTS = {"exceptions": "count", "tasks": "weight"}
 
 Key = tuple[Any, ...]

@@ -16,8 +16,9 @@ from botocore import handlers
 
 from daskscope_lambdas.registry import KEY
 
-Asked = tuple[str, str, str, tuple[str, ...]]
-"""Action as IAM knows it, table, index or nothing, keys of the items."""
+Asked = tuple[str, str, str, tuple[str, ...], tuple[str, ...]]
+"""Action as IAM knows it, table, index or nothing, keys of the items; and of a change the attributes that it names,
+with `*` where it asks for all."""
 
 _IN_TRANSACTIONS = {
     "Put": "PutItem",
@@ -30,17 +31,19 @@ _IN_TRANSACTIONS = {
 def asked(operation: str, params: dict[str, Any]) -> Iterator[Asked]:
     """What IAM is asked about a request. Raises ValueError for one that nobody has thought of."""
     match operation:
-        case "GetItem" | "PutItem" | "UpdateItem" | "DeleteItem":
-            yield operation, params["TableName"], "", (_key(params),)
+        case "UpdateItem":
+            yield operation, params["TableName"], "", (_key(params),), _attributes(params)
+        case "GetItem" | "PutItem" | "DeleteItem":
+            yield operation, params["TableName"], "", (_key(params),), ()
         case "BatchGetItem":
             for table, wanted in params["RequestItems"].items():
-                yield operation, table, "", tuple(each[KEY]["S"] for each in wanted["Keys"])
+                yield operation, table, "", tuple(each[KEY]["S"] for each in wanted["Keys"]), ()
         case "TransactWriteItems":
             for action in params["TransactItems"]:
                 for kind, told in action.items():
-                    yield _IN_TRANSACTIONS[kind], told["TableName"], "", (_key(told),)
+                    yield _IN_TRANSACTIONS[kind], told["TableName"], "", (_key(told),), _attributes(told)
         case "Query":
-            yield operation, params["TableName"], params["IndexName"], ()
+            yield operation, params["TableName"], params["IndexName"], (), ()
         case _:
             raise ValueError(f"{operation} is new to the tests: what does IAM ask about it?")
 
@@ -48,6 +51,13 @@ def asked(operation: str, params: dict[str, Any]) -> Iterator[Asked]:
 def _key(told: dict[str, Any]) -> str:
     item = told["Item"] if "Item" in told else told["Key"]
     return item[KEY]["S"]
+
+
+def _attributes(told: dict[str, Any]) -> tuple[str, ...]:
+    found = {KEY, *told.get("ExpressionAttributeNames", {}).values()}
+    if any(told.get(name, "").startswith("ALL_") for name in ("ReturnValues", "ReturnValuesOnConditionCheckFailure")):
+        found.add("*")
+    return tuple(sorted(found))
 
 
 def main() -> None:

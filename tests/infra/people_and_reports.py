@@ -48,6 +48,9 @@ def _told(answer: dict[str, Any], status: int = 200) -> dict[str, Any]:
 
 def let_somebody_in(ask: Ask) -> str:
     """By an invitation. Returns their cookie."""
+    _told(ask("POST", "/api/v1/acme/users", {"role": "viewer"}), 201)
+    (waiting,) = _told(ask("GET", "/api/v1/acme/invitations"))["items"]
+    assert ask("DELETE", f"/api/v1/acme/invitations/{waiting['id']}")["statusCode"] == 200
     invited = _told(ask("POST", "/api/v1/acme/users", {"role": "member"}), 201)
     code = invited["url"].partition("code=")[2]
     assert ask("GET", "/join", code=code)["statusCode"] == 200

@@ -78,13 +78,16 @@ class Template:
 
     def rights_used(self, function: str, asked: Asked) -> set[tuple[str, str]]:
         """Those of `registry_rights` that let it ask that; none if its role refuses. The table is the stack's."""
-        operation, _, index, keys = asked
+        operation, _, index, keys, attributes = asked
         (table,) = self.of_type("AWS::DynamoDB::Table")
         action, resource = f"dynamodb:{operation}", f"<{table}.Arn>" + (f"/index/{index}" if index else "")
         for statement in self.statements():
             if not (self.role(function) in statement.roles and action in statement.actions):
                 continue
             if resource not in statement.resources:
+                continue
+            named = statement.conditions.get("ForAllValues:StringEquals", {}).get("dynamodb:Attributes")
+            if named is not None and not {*attributes} <= {*named}:
                 continue
             patterns = _leading_keys(statement)
             if not patterns:

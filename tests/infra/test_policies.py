@@ -98,6 +98,11 @@ def test_ingest_writes_and_reads_no_telemetry(template: Template) -> None:
     assert may["dynamodb:GetItem"] == _items("token/*", "member/*", "policy/*", "cluster/*")
     assert may["dynamodb:PutItem"] == _items("cluster/*", "number/*")
     assert may["dynamodb:UpdateItem"] == _items("cluster/*", "account/*", "token/*")
+    (using,) = [s for s in _allowed(template, "ingest", "dynamodb:UpdateItem") if "token/*" in str(s.conditions)]
+    assert using.conditions == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["token/*"]},
+        "ForAllValues:StringEquals": {"dynamodb:Attributes": ["key", "used_on"]},
+    }, "who it is of and what it may stays as it is"
     (making,) = _allowed(template, "ingest", "ssm:PutParameter")
     assert making.actions == ["ssm:PutParameter"]
     assert making.conditions == {"StringNotEquals": {"ssm:Overwrite": "true"}}, "code would be unreadable for good"
@@ -114,21 +119,23 @@ def test_write_adds_to_open_days_and_dead_letters_and_reads_one_item(template: T
 def test_api_reads_the_lake_and_writes_into_it_what_was_done_and_nothing_else(template: Template) -> None:
     may = template.allowed("api")
     assert _actions(may) == {
-        "dynamodb": {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"},
+        "dynamodb": {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"},
         "s3": {"GetObject", "ListBucket", "PutObject", "DeleteObject", "AbortMultipartUpload"},
         "ssm": {"GetParameter"},
     }
     people = ("member/*", "joined/*", "ticket/*")
     assert may["dynamodb:PutItem"] == _items("token/*", "user/*", "peopled/*", *people, "report/*")
+    assert may["dynamodb:BatchGetItem"] >= _items("token/*", "member/*", "ticket/*"), "what is listed of an account"
     assert may["dynamodb:UpdateItem"] == _items("cluster/*", "token/*", "policy/*", "report/*", "reporter/*")
     assert may["dynamodb:DeleteItem"] == _items(*people, "policy/*", "report/*")
+    assert may["dynamodb:ConditionCheckItem"] == _items("member/*"), "another admin is there when one goes"
     lake, reports = _by_bucket(template, may)
     assert lake["s3:GetObject"] == _under(template, "open", "sealed", "rollups", "catalog", "prices", "code")
     assert lake["s3:PutObject"] == _under(template, "open/audit", "late")
     assert not lake.keys() & {"s3:DeleteObject", "s3:AbortMultipartUpload"}
     kept = _of_reports(template, "incoming", "public", "private")
-    assert reports["s3:GetObject"] == reports["s3:DeleteObject"] == kept
-    assert reports["s3:PutObject"] == kept | _of_reports(template, "shown")
+    assert reports["s3:DeleteObject"] == kept
+    assert reports["s3:GetObject"] == reports["s3:PutObject"] == kept | _of_reports(template, "shown")
     assert {each.rpartition("/index/")[2] for each in may["dynamodb:Query"]} == {"listing", "living"}
 
 

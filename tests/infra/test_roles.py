@@ -110,7 +110,7 @@ class House:
                 assert line, logged()
                 assert "Traceback" not in logged(), logged()
                 heard = json.loads(line)
-                asked.update((action, table, index, tuple(keys)) for action, table, index, keys in heard["asked"])
+                asked.update((*rest, tuple(keys), tuple(named)) for *rest, keys, named in heard["asked"])
                 return heard["answer"]
 
             with child:
@@ -250,7 +250,7 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
 
     assert house.asked.keys() == house.functions.keys()
     for function, asked in house.asked.items():
-        assert {table for _, table, _, _ in asked} == {out["Table"]}
+        assert {table for _, table, *_ in asked} == {out["Table"]}
         used = {each: house.template.rights_used(function, each) for each in asked}
         assert not [each for each, rights in used.items() if not rights], f"AWS would refuse this to {function}"
         assert set().union(*used.values()) == house.template.registry_rights(function), f"{function} needs no more"
@@ -279,7 +279,16 @@ def test_each_function_does_its_work_with_what_it_was_given(house: House, monkey
 def test_a_function_that_asked_for_what_is_not_its_own_would_be_found(
     plain: Template, function: str, operation: str, index: str, keys: tuple[str, ...]
 ) -> None:
-    assert not plain.rights_used(function, (operation, "registry", index, keys))
+    assert not plain.rights_used(function, (operation, "registry", index, keys, ()))
+
+
+@pytest.mark.parametrize("attributes", [("key", "revoked_at"), ("key", "used_on", "*"), ("account",), ("scopes",)])
+def test_ingest_changes_of_a_token_nothing_but_when_it_was_used(plain: Template, attributes: tuple[str, ...]) -> None:
+    def rights(*attributes: str) -> set[tuple[str, str]]:
+        return plain.rights_used("ingest", ("UpdateItem", "registry", "", ("token/1",), attributes))
+
+    assert rights("key", "used_on")
+    assert not rights(*attributes)
 
 
 def test_the_keys_of_a_stack_lie_where_no_other_looks(house: House) -> None:

@@ -36,7 +36,9 @@ class Serving:
         assert self.process.stdout
         first = self.process.stdout.readline().decode()
         assert first.startswith("daskscope is at "), first + self.log
-        self.url = first.split()[-1]
+        url = httpx.URL(first.split()[-1])
+        # Where others ask, it says its name, which may be known to nobody here.
+        self.url = str(url.copy_with(host="127.0.0.1") if "0.0.0.0" in self._options else url)
         self.http = httpx.Client(base_url=self.url, trust_env=False, timeout=30)
         self.token = (self.data / "token").read_text().strip()
         self.ingest_token = (self.data / "ingest-token").read_text().strip()

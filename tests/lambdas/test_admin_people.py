@@ -12,7 +12,9 @@ from daskscope_lambdas.admin_command import admin
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.service import tickets
 from daskscope_lambdas.service.audit import AuditReader
+from daskscope_lambdas.service.deletion import Deleter
 from daskscope_lambdas.service.found import Asker
+from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import LocalAdapters, connect
 
 URL = ("--url", "https://scope.example.org/")
@@ -55,7 +57,7 @@ def test_an_account_is_made_with_its_first_admin_who_signs_in_by_the_link(world:
     assert (ticket.told["account"], ticket.told["user"], ticket.told["parent"]) == ("acme", "ada", None)
     assert ticket.expires_at - world.clock.now() == pytest.approx(86_400, abs=60)
     assert world.users.find("acme", "ada").role == "admin"
-    assert world.users.is_claimed("ada")
+    assert world.users.claimed("ada") == "ada"
     assert acts(world, "acme") == [("operator root", "account.create", "acme"), ("operator root", "login.link", "ada")]
     assert told(data, "account", "list") == [{"account": "acme", "users": 1, "admins": ["ada"], "tokens": 0}]
 
@@ -99,6 +101,27 @@ def test_people_are_made_something_and_taken_out_also_the_last_admin(world: Loca
     assert world.users.list("acme") == []
     assert [action for _, action, _ in acts(world, "acme")] == ["user.remove", *["user.role"] * 3]
     assert run(data, "user", "remove", "ann", *of).exit_code == 4
+
+
+def test_an_operator_takes_back_what_an_admin_made_and_means_whom_they_name_in_any_case(
+    world: LocalAdapters, data: str
+) -> None:
+    of = ("--account", "acme")
+    for role, way in (("viewer", ("role", "MAL", "viewer")), (None, ("remove", "mal"))):
+        run(data, "user", "role", "mal", "admin", *of)
+        _, row = mint(world.tokens, world.clock, "acme", ["read"], "ci", made_by="mal")
+        result = run(data, "user", *way, *of)
+        assert (result.exit_code, f"'ci' ({row.key_id})" in result.stderr) == (0, True), result.stderr
+        assert world.tokens.find(row.key_id).revoked_at is not None
+        assert [each.role for each in world.users.list("acme")] == ([role] if role else [])
+
+
+def test_an_account_that_was_just_deleted_is_not_made_again_at_once(world: LocalAdapters, data: str) -> None:
+    run(data, "account", "create", "acme", "--user", "ada")
+    Deleter(world).delete_account("acme", "root")
+    result = run(data, "account", "create", "acme", "--user", "ada")
+    assert (result.exit_code, "was just deleted, and what comes of it goes too: wait 1" in result.stderr) == (1, True)
+    assert world.users.list("acme") == []
 
 
 def test_who_is_locked_out_gets_a_link_and_nobody_else_does(world: LocalAdapters, data: str) -> None:

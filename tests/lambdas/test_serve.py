@@ -20,6 +20,7 @@ from daskscope.testing import exception, message
 from daskscope.transport import Http
 from daskscope_lambdas.admin_command import admin
 from daskscope_lambdas.embedded.credentials import os_user
+from daskscope_lambdas.embedded.listening import known_as
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.service.gate import Gate
 from daskscope_lambdas.service.tokens import mint
@@ -172,6 +173,15 @@ def test_a_second_server_on_the_port_says_so(server: Serving, tmp_path: Path):
     assert len(said.decode().strip().splitlines()) == 1
 
 
+def test_a_second_server_on_the_data_says_who_has_it(server: Serving, tmp_path: Path):
+    second = Serving(tmp_path, data=server.data).start(stderr=subprocess.PIPE)
+    _, said = second.communicate(timeout=30)
+    assert second.returncode == 2
+    assert f"process {server.process.pid} at {server.url} has this one" in said.decode()
+    assert len(said.decode().strip().splitlines()) == 1
+    assert server.http.get("/healthz").text == "ok\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_stops_clean_and_starts_again_with_its_history(tmp_path: Path, number: int):
     with Serving(tmp_path) as server:
@@ -233,14 +243,18 @@ def sign_in(server: Serving, link: str, host: str) -> httpx.Response:
 
 def test_off_loopback_pages_ask_for_a_login(tmp_path: Path):
     with Serving(tmp_path, "--host", "0.0.0.0") as server:
-        told = printed(server)
+        told, met = printed(server), server.met()
         assert "Tokens and page" in told
-        assert server.met()["url"].startswith("http://127.0.0.1:")
+        name, port = known_as("0.0.0.0"), httpx.URL(server.url).port
+        assert name != "127.0.0.1", "others could not reach that"
+        assert (met["url"], met["address"]) == (f"http://127.0.0.1:{port}", f"http://{name}:{port}")
+        assert told["on this machine"] == met["url"]
+        assert told["sign in at"].startswith(met["address"] + "/login?code=")
+        assert told["reports are at"].startswith(f"http://{name}:")
         pages = "/local/analytics"
         assert server.http.get(pages, headers={"Host": "dask.example"}).status_code == 401
-        assert [server.http.get(told["sign in at"]).status_code for _ in range(2)] == [200, 200], (
-            "to look is to take not"
-        )
+        link = httpx.URL(told["sign in at"]).raw_path.decode()
+        assert [server.http.get(link).status_code for _ in range(2)] == [200, 200], "to look is to take not"
         assert sign_in(server, told["sign in at"], "dask.example").status_code == 303
         assert server.http.get(pages, headers={"Host": "dask.example"}).status_code == 200
         server.http.cookies.clear()
@@ -255,7 +269,7 @@ def test_whoever_starts_a_server_looks_after_its_account_and_what_it_reports_is_
         with server.registry() as world:
             ingest = Gate(world.tokens, world.users, world.clock).principal(f"Bearer {server.ingest_token}")
             assert (ingest.user, ingest.scopes) == (None, {"ingest"})
-            world.users.remove("local", os_user())
+            world.users.remove("local", os_user(), last_too=True)
         server.stop()
     with Serving(tmp_path) as again:
         assert again.token == server.token
@@ -266,16 +280,19 @@ def test_behind_a_proxy_it_says_how_people_reach_it_and_asks_all_of_them_to_sign
     urls = ("--url", "https://dask.example/", "--reports-url", "https://reports.example")
     process = Serving(tmp_path, *urls).start(stderr=subprocess.PIPE)
     assert process.stdout
-    lines = [process.stdout.readline().decode().split()[-1] for _ in range(3)]
-    assert lines[0] == "https://dask.example"
-    assert lines[1].startswith("https://dask.example/login?code=")
-    assert lines[2] == "https://reports.example"
-    (met,) = (tmp_path / "xdg" / "daskscope" / "servers").glob("*.json")
-    here = json.loads(met.read_text())["url"]
+    url, here, link, reports = (process.stdout.readline().decode().split()[-1] for _ in range(4))
+    assert url == "https://dask.example"
+    assert link.startswith("https://dask.example/login?code=")
+    assert reports == "https://reports.example"
+    (meeting,) = (tmp_path / "xdg" / "daskscope" / "servers").glob("*.json")
+    met = json.loads(meeting.read_text())
+    assert (met["url"], met["address"]) == (here, "https://dask.example"), "links of the CLI lead people there"
+    said = CliRunner().invoke(admin, ["user", "link", os_user(), "--data", str(tmp_path / "data")])
+    assert said.stdout.startswith("https://dask.example/login?code="), "and so do an operator's"
     with httpx.Client(base_url=here, trust_env=False, timeout=30) as http:
         for host, status in (("dask.example", 401), ("reports.example", 401), ("other.example", 421)):
             assert http.get("/local/analytics", headers={"Host": host}).status_code == status
-        code = httpx.URL(lines[1]).params["code"]
+        code = httpx.URL(link).params["code"]
         signed_in = http.post("/login", data={"code": code}, headers={"Host": "dask.example"})
         assert "__Host-daskscope=" in signed_in.headers["set-cookie"]
     process.terminate()
@@ -301,9 +318,14 @@ def test_the_port_of_reports_is_refused_where_something_listens(tmp_path: Path):
     assert "--reports-port" in said.decode()
 
 
-def test_a_proxys_name_is_allowed_by_option(tmp_path: Path):
+def test_a_proxys_name_is_allowed_by_option_and_nobody_reads_without_a_login_then(tmp_path: Path):
     with Serving(tmp_path, "--allow-host", "hub.example") as server:
-        assert server.http.get("/healthz", headers={"Host": "hub.example"}).status_code == 200
+        for host in ("hub.example", "127.0.0.1"):
+            assert server.http.get("/healthz", headers={"Host": host}).status_code == 200
+            for path in ("/local/analytics", "/api/v1/local/clusters"):
+                assert server.http.get(path, headers={"Host": host}).status_code == 401
+        said = server.http.get("/healthz", headers={"Host": "other.example"})
+        assert (said.status_code, "ask for a login" in said.text) == (421, True)
 
 
 @pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2"])

@@ -74,7 +74,7 @@ def brought(files: ReportFiles, link: str = LINK) -> bool:
 def test_a_report_comes_in(server: Serving, files: ReportFiles, offer: Offer, how: bytes | list[bytes]) -> None:
     body = how if isinstance(how, bytes) else iter(how)
     assert server.http.put(offer(), content=body, headers={"Content-Type": "text/html"}).status_code == 204
-    assert files.arrived(LINK, 100) == (len(HTML), HTML)
+    assert files.arrived(LINK, 100)[:2] == (len(HTML), HTML)
 
 
 def test_a_large_one_comes_in_while_others_are_answered(server: Serving, files: ReportFiles, offer: Offer) -> None:
@@ -91,7 +91,7 @@ def test_a_large_one_comes_in_while_others_are_answered(server: Serving, files: 
     told = server.http.put(offer(n_parts << 20), content=parts())
     assert told.status_code == 204, told.text
     assert answered == [200]
-    assert files.arrived(LINK, 3) == (n_parts << 20, b"xxx")
+    assert files.arrived(LINK, 3)[:2] == (n_parts << 20, b"xxx")
 
 
 def changed(name: str, value: str) -> Callable[[str], str]:
@@ -154,6 +154,24 @@ def test_what_is_kept_is_not_brought_again(server: Serving, files: ReportFiles, 
     again = server.http.put(url, content=HTML.replace(b"report", b"phishy"))
     assert (again.status_code, again.json()["error"]["code"]) == (409, "conflict")
     assert not brought(files)
+
+
+def test_one_that_is_deleted_is_not_brought_any_more(server: Serving, files: ReportFiles, offer: Offer) -> None:
+    url = offer()
+    files.discard(LINK)
+    told = server.http.put(url, content=HTML)
+    assert (told.status_code, told.json()["error"]["code"]) == (404, "not-found")
+    assert not brought(files)
+
+
+def test_of_two_that_are_brought_before_either_is_kept_the_last_one_counts(
+    server: Serving, files: ReportFiles, offer: Offer
+) -> None:
+    """As S3 has it, so that whoever heard no answer may bring theirs again."""
+    url, last = offer(), HTML.replace(b"report", b"second")
+    assert [server.http.put(url, content=body).status_code for body in (HTML, last)] == [204, 204]
+    arrived = files.arrived(LINK, 100)
+    assert (arrived.size_bytes, arrived.head) == (len(last), last)
 
 
 def test_one_that_is_refused_while_it_comes_hears_why(server: Serving, offer: Offer) -> None:

@@ -158,9 +158,25 @@ def test_so_is_where_it_redirects_to(serve: Any) -> None:
 
 @pytest.mark.parametrize("message", ["", "\n", 7, ["secret-1"]])
 def test_a_server_that_says_nothing_is_told_by_its_status(serve: Any, message: Any) -> None:
-    serve(lambda *_: error(409, "not-closable", message))
+    serve(lambda *_: (*error(409, "not-closable", message), {"Daskscope-Version": "0.1.0"}))
     with pytest.raises(errors.NotClosable, match=r"answered HTTP 409 Conflict\.$"):
         client.list_clusters()
+
+
+@pytest.mark.parametrize("status", [403, 404, 501])
+def test_what_answers_in_a_server_s_place_is_said_to_be_no_server(serve: Any, status: int) -> None:
+    serve(lambda *_: (status, b"<html>Not here."))
+    with pytest.raises(
+        errors.DaskscopeError, match=f"HTTP {status} .*so it is no daskscope server, or something stands"
+    ):
+        client.list_clusters()
+
+
+def test_a_server_without_tls_is_said_to_be_asked_by_http(serve: Any) -> None:
+    address = serve(lambda *_: (200, {})).url.removeprefix("http")
+    with daskscope.connect(f"https{address}") as team, pytest.raises(errors.ServerUnreachable) as caught:
+        team.whoami()
+    assert f"is it http{address}?" in str(caught.value)
 
 
 def test_a_status_line_that_shows_the_token_is_not_shown(data: Path) -> None:
@@ -172,7 +188,7 @@ def test_a_status_line_that_shows_the_token_is_not_shown(data: Path) -> None:
         configured = {"data": str(data), "server": f"http://{address}", "token": "secret-1"}
         with dask.config.set({"daskscope": configured}), pytest.raises(errors.ServerError) as caught:
             client.list_clusters()
-    assert str(caught.value).endswith("answered HTTP 418 is [secret].")
+    assert "answered HTTP 418 is [secret] without the header" in str(caught.value)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

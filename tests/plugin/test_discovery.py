@@ -1,11 +1,13 @@
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daskscope.discovery import PORT, Server, find_server, is_loopback, rendezvous
+from daskscope.login import Login
 from daskscope.settings import Settings, load
 
 DEAD = 2**22 + 1
@@ -32,6 +34,17 @@ def test_nothing_configured_and_nothing_running(tmp_path: Path) -> None:
 def test_nothing_configured_finds_the_one_that_runs(tmp_path: Path) -> None:
     leave(tmp_path)
     assert find_server(settings(tmp_path)) == Server(f"http://127.0.0.1:{PORT}", "t", "i", "d")
+
+
+def test_links_are_by_the_address_that_the_one_that_runs_tells(tmp_path: Path) -> None:
+    assert Server("http://127.0.0.1:8790").pages == "http://127.0.0.1:8790"
+    leave(tmp_path, address="https://daskscope.example.org/")
+    for changes in ({}, {"server": f"http://localhost:{PORT}", "token": "mine"}):
+        found = find_server(settings(tmp_path, **changes))
+        assert found
+        assert (found.pages, is_loopback(found.url)) == ("https://daskscope.example.org", True)
+    leave(tmp_path, 9000, address="file:///etc")
+    assert find_server(settings(tmp_path, server="http://127.0.0.1:9000")) == Server("http://127.0.0.1:9000")
 
 
 def test_a_configured_token_wins(tmp_path: Path) -> None:
@@ -150,42 +163,36 @@ def test_is_loopback(url: str, here: bool) -> None:
     assert is_loopback(url) is here
 
 
-LOGIN = {
-    "login_server": "https://scope.example.org/x",
-    "login_token": "asks",
-    "login_ingest_token": "reports",
-    "login_account": "team",
-    "login_user": "ann",
-}
+ANN = Login(server="https://scope.example.org/x", token="asks", ingest_token="reports", account="team", user="ann")
 
 
 def test_a_login_is_for_its_server_and_for_no_other(tmp_path: Path) -> None:
     there = Server("https://scope.example.org/x", "asks", "reports", None, "team", "team")
-    assert find_server(settings(tmp_path, **LOGIN)) == there
+    assert find_server(settings(tmp_path, login=ANN)) == there
     for same in ("https://scope.example.org/x", "https://SCOPE.example.org:443/x/"):
-        found = find_server(settings(tmp_path, **LOGIN, server=same))
+        found = find_server(settings(tmp_path, login=ANN, server=same))
         assert found is not None
         assert (found.token, found.ingest_token, found.account, found.origin) == ("asks", "reports", "team", "login")
     for other in ("http://scope.example.org/x", "https://scope.example.org", "https://scope.example.org/y",
                   "https://scope.example.org:8443/x", "https://scope.example.org.evil.org/x"):  # fmt: skip
-        assert find_server(settings(tmp_path, **LOGIN, server=other)) == Server(other)
-    assert find_server(settings(tmp_path, **LOGIN, server="file:///shared")) is None
+        assert find_server(settings(tmp_path, login=ANN, server=other)) == Server(other)
+    assert find_server(settings(tmp_path, login=ANN, server="file:///shared")) is None
 
 
 def test_a_login_wins_over_the_server_on_this_machine_and_a_configured_token_over_both(tmp_path: Path) -> None:
     leave(tmp_path)
     here = f"http://127.0.0.1:{PORT}"
-    at_home = LOGIN | {"login_server": here}
-    assert find_server(settings(tmp_path, **LOGIN, server=here)) == Server(here, "t", "i", "d")
-    assert find_server(settings(tmp_path, **at_home)) == Server(here, "asks", "reports", "d", "team", "team")
-    assert find_server(settings(tmp_path, **at_home, token="mine")) == Server(here, "mine", "mine", "d")
-    of_site = find_server(settings(tmp_path, **at_home, ingest_token="site"))
+    at_home = replace(ANN, server=here)
+    assert find_server(settings(tmp_path, login=ANN, server=here)) == Server(here, "t", "i", "d")
+    assert find_server(settings(tmp_path, login=at_home)) == Server(here, "asks", "reports", "d", "team", "team")
+    assert find_server(settings(tmp_path, login=at_home, token="mine")) == Server(here, "mine", "mine", "d")
+    of_site = find_server(settings(tmp_path, login=at_home, ingest_token="site"))
     assert of_site == Server(here, "asks", "site", "d", "team", None), "the site's token says for which account"
-    named = find_server(settings(tmp_path, **at_home, account="other"))
+    named = find_server(settings(tmp_path, login=at_home, account="other"))
     assert named == Server(here, "asks", "reports", "d", "other", "other")
 
 
 def test_who_may_not_report_ships_no_token_that_reads(tmp_path: Path) -> None:
-    found = find_server(settings(tmp_path, **{**LOGIN, "login_ingest_token": None}))
+    found = find_server(settings(tmp_path, login=replace(ANN, ingest_token=None)))
     assert found is not None
     assert (found.token, found.ingest_token) == ("asks", None)

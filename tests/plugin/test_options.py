@@ -13,12 +13,11 @@ import pytest
 from distributed import wait
 
 import daskscope
-from daskscope import wire
+from daskscope import login, wire
 from daskscope.agent import NAME
 from daskscope.compression import decompress
 from daskscope.options import OPTIONS
 from daskscope.previews import Preview
-from daskscope.settings import LOGIN
 from daskscope.shelf import place_of
 from daskscope.watch import EXTENSION
 from tests.plugin.ingest_server import Server, answers
@@ -32,11 +31,6 @@ HEEDED = {
     "token": "test_server_and_tokens",
     "ingest-token": "test_server_and_tokens",
     "account": "test_account",
-    "login.server": "tests/plugin/test_discovery.py::test_a_login_is_for_its_server_and_for_no_other",
-    "login.token": "tests/plugin/test_discovery.py::test_a_login_is_for_its_server_and_for_no_other",
-    "login.ingest-token": "tests/plugin/test_discovery.py::test_a_login_is_for_its_server_and_for_no_other",
-    "login.account": "tests/plugin/test_discovery.py::test_a_login_is_for_its_server_and_for_no_other",
-    "login.user": "tests/plugin/test_login.py::test_what_is_kept_is_what_is_in_force_and_nobody_else_may_read_it",
     "data": "test_data",
     "spool": "test_spool",
     "name": "test_name_and_tags",
@@ -110,8 +104,8 @@ async def test_server_and_tokens(cluster: Cluster, ingest_token: str | None, sen
 async def test_account(cluster: Cluster, argument: str | None, sent: str) -> None:
     server = Server(answers(200, {"id": 7, "url": "/x"}))
     with server.running() as url:
-        login = {"server": url, "token": "dst_asks", "ingest-token": "dst_in", "account": "team", "user": "ann"}
-        with dask.config.set({"daskscope.login": login, "daskscope.analytics.interval": "1h"}):
+        login.keep(login.Login(server=url, token="dst_asks", ingest_token="dst_in", account="team", user="ann"))
+        with dask.config.set({"daskscope.analytics.interval": "1h"}):
             found: Any = daskscope.register(cluster.client, account=argument)
             await found
         await until(lambda: server.posts)
@@ -119,7 +113,7 @@ async def test_account(cluster: Cluster, argument: str | None, sent: str) -> Non
         watch.teardown()
     _, headers, _ = server.posts[0]
     assert (headers["daskscope-account"], headers["authorization"]) == (sent, "Bearer dst_in")
-    assert [getattr(watch._settings, name) for name in LOGIN] == [None] * len(LOGIN), "the rest of it stays here"
+    assert watch._settings.login is None, "the rest of it stays here"
 
 
 @pytest.mark.asyncio

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pickle
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -17,13 +18,15 @@ from distributed import Client
 from distributed.protocol import pickle as dask_pickle
 
 import daskscope
-from daskscope import registration
+from daskscope import admission, login, registration
+from daskscope.api_version import VERSION_HEADER
 from daskscope.collect.identity import cluster_uuid
 from daskscope.discovery import rendezvous
 from daskscope.errors import DaskscopeError, NotOnScheduler, SettingsError
 from daskscope.registration import Registration, dask_setup
 from daskscope.scheduler_plugin import Starter
 from daskscope.watch import EXTENSION
+from tests.plugin.api_server import Answer, ApiServer
 from tests.plugin.rig import Cluster, inc, quiet_scheduler, running, settings, spooled
 from tests.plugin.worker_process import LACKS_DASKSCOPE
 
@@ -31,6 +34,18 @@ pytestmark = pytest.mark.asyncio
 
 DEAD = "http://127.0.0.1:1"
 """A server on this machine that nobody answers for."""
+
+
+OURS = {VERSION_HEADER: "0.1.0"}
+"""By which a server shows what it is."""
+
+
+def error(message: str) -> dict[str, Any]:
+    return {"error": {"code": "x", "message": message}}
+
+
+def whose(scopes: list[str], role: str) -> dict[str, Any]:
+    return {"account": "climate", "name": "lap", "scopes": scopes, "user": "bea", "role": role}
 
 
 async def register(*args: Any, **kwargs: Any) -> Registration:
@@ -108,6 +123,61 @@ async def test_the_current_client_is_meant_if_none_is_given(cluster: Cluster) ->
     with cluster.client.as_current():
         found = await register()
     assert found.cluster == cluster_uuid(cluster.scheduler.id)
+
+
+async def test_links_are_by_the_address_that_the_server_of_this_machine_tells(cluster: Cluster, data: Path) -> None:
+    meeting = rendezvous(data, 1)
+    meeting.parent.mkdir(parents=True)
+    told = {"url": DEAD, "token": "t", "ingest_token": "i", "pid": os.getpid(), "address": "https://daskscope.org"}
+    meeting.write_text(json.dumps(told))
+    meeting.chmod(0o600)
+    found = await register(cluster.client, server=DEAD)
+    assert found.url == f"https://daskscope.org/c/{found.cluster}"
+    assert (found.server, cluster.scheduler.extensions[EXTENSION]._settings.server) == (DEAD, DEAD)
+
+
+@pytest.mark.parametrize(
+    ("status", "told", "said"),
+    [
+        (404, error("No account climate for this token."), "No account climate for this token. Meanwhile"),
+        (401, error("The token 'x' was revoked: ask for a new one."), "was revoked"),
+        (200, whose(["read"], "viewer"), "bea is a viewer of account climate, and members report"),
+        (200, whose(["read"], "member"), "'lap' of account climate may not report from clusters"),
+    ],
+)
+async def test_who_may_not_report_is_told_in_place_of_a_page(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], status: int, told: dict[str, Any], said: str
+) -> None:
+    with ApiServer(lambda *_: (status, told, OURS)).running() as server:
+        found = await register(cluster.client, server=server.url, token="dst_mine", account="climate")
+    assert ("/api/v1/whoami", {}, "Bearer dst_mine") in server.asked
+    out = capsys.readouterr().out
+    assert out.startswith(f"daskscope: {server.url} does not take this cluster's messages. ")
+    assert said in out
+    assert "can be seen" not in out
+    assert "<a " not in found._repr_html_()
+
+
+async def test_without_a_token_to_ship_it_is_told(cluster: Cluster) -> None:
+    nobody = error("No token came with the request.")
+    with ApiServer(lambda *_: (401, nobody, OURS)).running() as server:
+        login.keep(login.Login(server=server.url, token="dks_asks", account="acme", user="bea"))
+        found = await register(cluster.client)
+    assert "there is none that may report, as for viewers" in str(found)
+
+
+@pytest.mark.parametrize("answer", [(404, {}), (401, {}), (500, {}, OURS), (200, whose(["ingest"], "member"), OURS)])
+async def test_nobody_is_told_what_the_server_did_not_say(cluster: Cluster, answer: Answer) -> None:
+    with ApiServer(lambda *_: answer).running() as server:
+        found = await register(cluster.client, server=server.url, token="dst_mine")
+    assert found.refusal is None
+
+
+async def test_a_server_that_says_nothing_is_not_waited_for(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "ANSWER_S", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        found = await register(cluster.client, server=f"http://127.0.0.1:{silent.getsockname()[1]}")
+    assert found.refusal is None
 
 
 async def test_without_a_client_the_error_says_what_to_do() -> None:

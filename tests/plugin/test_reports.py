@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -153,11 +154,13 @@ def test_a_private_one_because_the_account_wants_no_others_says_so(
     )
 
 
-def later(err: str, *options: str) -> str:
+def later(err: str, *options: str, server: str | None = None) -> str:
     """The reason for which nothing was uploaded, out of the one sentence that is said."""
+    if server := server or dask.config.get("daskscope.server", None):
+        options = (*options, "--server", server)
     path = Path("dask-report.html").absolute()
     assert Path(path).read_bytes().startswith(b"<!doctype html>"), "the file stays"
-    command = " ".join(["daskscope", "report", "upload", *options, str(path)])
+    command = shlex.join(["daskscope", "report", "upload", *options, str(path)])
     found = re.fullmatch(
         rf"daskscope: The performance report is in {path} and was not uploaded\. (.*) To upload it later: {command}\n",
         err,
@@ -186,9 +189,23 @@ def test_without_a_server_the_file_stays_and_the_block_goes_on(
     with dask.config.set({"daskscope.server": "http://127.0.0.1:1"}):
         _, err = reported(capsys)
         assert later(err).startswith("No answer from http://127.0.0.1:1 ")
+        _, err = reported(capsys, title="to see")
+        assert later(err, "--title", "to see").startswith("No answer from http://127.0.0.1:1 ")
     with dask.config.set({"daskscope.server": "nowhere at all"}):
         _, err = reported(capsys)
-        assert later(err).startswith("daskscope.server is '(not shown)'")
+    assert later(err).startswith("daskscope.server is '(not shown)'")
+
+
+def test_who_names_another_account_is_told_theirs(
+    keeping: Any, quick: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = keeping()
+    refused = {"error": {"code": "not-found", "message": "No account climate for this token."}}
+    server.says["POST /api/v1/climate/reports"] = 404, refused
+    theirs = [{"account": "acme", "role": "member"}, {"account": "beta", "role": "viewer"}]
+    server.says["GET /api/v1/whoami"] = 200, {"account": "acme", "user": "ann", "accounts": theirs}
+    _, err = reported(capsys, account="climate")
+    assert later(err, "--account", "acme") == "No account climate for this token. ann is in acme, beta."
 
 
 @pytest.mark.parametrize(
@@ -254,13 +271,28 @@ def test_a_report_that_dask_cannot_make_raises_nothing(
     assert err.startswith(
         "daskscope: Dask could not make its performance report (RecursionError: a worker died meanwhile)"
     )
-    assert "`daskscope report make CLUSTER`" in err
+    assert "`daskscope report make`, with its number, makes one" in err
     assert not server.asked
     scheduler.handlers["get_task_stream"] = fails
     with pytest.raises(ValueError, match="own"), daskscope.performance_report() as report:
         raise ValueError("the user's own")
     assert report.url is None
     assert capsys.readouterr().err.count("Dask could not make its performance report") == 1
+
+
+def test_a_cluster_that_is_gone_by_the_end_of_the_block_is_told(
+    keeping: Any, quick: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keeping()
+    with dask.config.set({"daskscope.server": "http://127.0.0.1:1"}):
+        registered: Any = daskscope.register(quick)
+        capsys.readouterr()
+        with daskscope.performance_report() as report:
+            quick.close()
+    assert report.url is None
+    err = capsys.readouterr().err
+    assert "(the cluster was closed, or its scheduler lost, within the block: close it after the block)" in err
+    assert f"`daskscope report make {registered.cluster}`" in err
 
 
 def test_the_client_is_the_one_from_before_the_block(keeping: Any, quick: Client) -> None:
@@ -291,11 +323,24 @@ def test_where_no_file_can_come_it_comes_elsewhere(
     assert server.announced[0]["filename"] == "r.html"
 
 
+def test_a_folder_of_that_name_is_called_one(
+    keeping: Any, quick: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keeping()
+    with daskscope.performance_report(tmp_path / "work") as report:
+        pass
+    assert f"{tmp_path / 'work'} is a folder, so the performance report comes to {report.filename}." in (
+        capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "key"),
     [
         ({"filename": "s3://bucket/r.html"}, "filename"), ({"filename": "r.html.gz"}, "filename"),
-        ({"filename": ""}, "filename"), ({"private": "yes"}, "private"), ({"mode": "server"}, "mode"),
+        ({"filename": ""}, "filename"), ({"filename": None}, "filename"), ({"filename": b"r.html"}, "filename"),
+        ({"title": "x" * 201}, "title"), ({"title": "a\nb"}, "title"), ({"title": 7}, "title"),
+        ({"private": "yes"}, "private"), ({"mode": "server"}, "mode"),
         ({"account": "Not A Name"}, "account"), ({"account": "a", "workspace": "b"}, "workspace"),
     ],
 )  # fmt: skip

@@ -24,15 +24,14 @@ def option(key: str) -> Option:
 
 
 def test_the_table_and_the_settings_have_the_same_fields() -> None:
-    assert [o.field for o in OPTIONS] == [f.name for f in fields(Settings) if f.name != "kind"]
+    assert [o.field for o in OPTIONS] == [f.name for f in fields(Settings) if f.name not in ("kind", "login")]
     assert len({o.key for o in OPTIONS}) == len(OPTIONS)
     assert all(o.meaning.endswith(".") for o in OPTIONS)
 
 
 def test_with_nothing_configured_the_defaults_are_in_force(data: Path) -> None:
     assert load() == Settings(
-        server=None, token=None, ingest_token=None, account=None, login_server=None, login_token=None,
-        login_ingest_token=None, login_account=None, login_user=None, data=str(data), spool=None, name=None, tags={},
+        server=None, token=None, ingest_token=None, account=None, data=str(data), spool=None, name=None, tags={},
         disabled=False, interval_s=10.0, code=True, computation_interval_s=None, exceptions=True,
         events=("invalid-worker-transition", "invalid-worker-task-state", "worker-fail-hard"),
         events_interval_s=None, logs=30, profile=True, profile_interval_s=60.0, tasks=False, hardware=True,
@@ -45,11 +44,6 @@ GOOD: dict[str, tuple[Any, Any]] = {
     "token": ("dst_abc", "dst_abc"),
     "ingest-token": ("dst_in", "dst_in"),
     "account": ("team-1", "team-1"),
-    "login.server": ("https://scope.example.org/x/", "https://scope.example.org/x"),
-    "login.token": ("dst_abc", "dst_abc"),
-    "login.ingest-token": ("dst_in", "dst_in"),
-    "login.account": ("team-1", "team-1"),
-    "login.user": ("ann", "ann"),
     "data": ("/srv/scope", "/srv/scope"),
     "spool": ("/scratch/me/spool", "/scratch/me/spool"),
     "name": ("nightly", "nightly"),
@@ -114,11 +108,6 @@ BAD: dict[str, list[Any]] = {
     "token": [7, "", "two words", "line\n", "t\u00e9"],
     "ingest-token": [7, "", "two words"],
     "account": ["", "Team", "a b", "-x", "x" * 64, 3, "a\n"],
-    "login.server": [7, "", "ftp://host"],
-    "login.token": [7, "two words", "line\n"],
-    "login.ingest-token": [7, "two words"],
-    "login.account": ["", "Team"],
-    "login.user": ["", 3],
     "data": ["", 3],
     "spool": ["", 3, True],
     "name": ["", 3],
@@ -151,8 +140,7 @@ def test_what_cannot_be_used_is_named_with_what_is_allowed(key: str, value: Any)
     error = caught.value
     assert error.key == f"daskscope.{key}"
     assert error.allowed
-    kept = {"login.server", "login.token", "login.ingest-token"}
-    may_be_secret = key in {"server", "token", "ingest-token", "analytics.scrub.patterns"} | kept
+    may_be_secret = key in {"server", "token", "ingest-token", "analytics.scrub.patterns"}
     shown = "(not shown)" if may_be_secret else value
     assert str(error) == f"daskscope.{key} is {shown!r}; allowed: {error.allowed}."
     assert isinstance(error, DaskscopeError)

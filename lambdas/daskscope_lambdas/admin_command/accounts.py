@@ -32,6 +32,7 @@ def create(world: Adapters, name: str, user: str, url: str | None, as_json: bool
 
     They invite whom they like: `daskscope user invite`.
     """
+    from daskscope_lambdas.service.belongings import going_until
     from daskscope_lambdas.service.people import People
     from daskscope_query.layout import checked_account
 
@@ -42,9 +43,11 @@ def create(world: Adapters, name: str, user: str, url: str | None, as_json: bool
     check_user("--user", user)
     if name in known(world) or world.tokens.list(name):
         raise Conflict(f"There is an account {name} already: `daskscope admin user role` lets somebody into it.")
+    if (left_s := going_until(world, name) - world.clock.now()) > 0:
+        raise Conflict(f"The account {name} was just deleted, and what comes of it goes too: wait {left_s:.0f} s.")
     by = operator(name)
     audit(world).record(by, "account.create", name, {"user": user})
-    People(world.users, world.clock).put(name, user, "admin", by.who)
+    user = People(world.users, world.clock).put(name, user, "admin", by.who).user
     send_link(world, by, user, url, as_json)
 
 

@@ -56,9 +56,8 @@ def _address() -> str | None:
 
 
 def _running(data: Path) -> str | None:
-    """Of a server of this user that runs with this data folder."""
-    from daskscope import settings
-    from daskscope.discovery import find_server
+    """Of the server that runs with this data folder."""
+    from daskscope_lambdas.embedded.occupancy import occupant
 
-    server = find_server(settings.load())
-    return server.url if server and server.data and Path(server.data) == data else None
+    found = occupant(data)
+    return found.address if found else None

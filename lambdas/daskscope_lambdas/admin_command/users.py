@@ -63,16 +63,21 @@ def role(world: Adapters, account: str, name: str, wanted: Role) -> None:
 
     Nobody asks them, and the last admin may be made something else.
     """
+    from daskscope_lambdas.service.giving import fallen, take_back
+
     check_user("USER", name)
-    by = operator(account)
-    there = {each.user: each.role for each in world.users.list(account)}.get(name)
-    audit(world).record(by, "user.role", name, {"role": wanted, "before": there})
-    people = _people(world)
+    by, people = operator(account), _people(world)
+    name = people.spelled(name)
+    there = {each.user: each.role for each in people.list(account)}.get(name)
+    falls = [] if wanted == "admin" else fallen(world.tokens, world.clock, account, name)
+    revoked = [row.key_id for row in falls]
+    audit(world).record(by, "user.role", name, {"role": wanted, "before": there, "revoked": revoked})
     if there:
         people.change(account, name, wanted, last_too=True)
     else:
         people.put(account, name, wanted, by.who)
-    click.echo(f"{name} is {wanted} of account {account}. Servers see that within a minute.", err=True)
+    said = take_back(world.tokens, world.clock, falls)
+    click.echo(f"{name} is {wanted} of account {account}.{said} Servers see that within a minute.", err=True)
 
 
 @user.command()
@@ -81,12 +86,16 @@ def role(world: Adapters, account: str, name: str, wanted: Role) -> None:
 def remove(world: Adapters, account: str, name: str) -> None:
     """Take USER out of the account, also if they are its last admin. Their name stays theirs."""
     from daskscope_lambdas.service.gate import CACHE_S
+    from daskscope_lambdas.service.giving import fallen, take_back
 
     there = _people(world).find(account, name)
-    audit(world).record(operator(account), "user.remove", name, {"role": there.role})
+    falls = fallen(world.tokens, world.clock, account, name)
+    told = {"role": there.role, "revoked": [row.key_id for row in falls]}
+    audit(world).record(operator(account), "user.remove", name, told)
     _people(world).remove(account, name, last_too=True)
+    taken = take_back(world.tokens, world.clock, falls)
     said = f"Where they were just active they may pass for {CACHE_S:.0f} s more."
-    click.echo(f"{name} is in account {account} no more. {said}", err=True)
+    click.echo(f"{name} is in account {account} no more.{taken} {said}", err=True)
 
 
 def _people(world: Adapters) -> People:

@@ -33,13 +33,15 @@ def os_user() -> str:
         return "user"
 
 
-def admit(world: Adapters, account: str, user: str) -> None:
-    """Whoever runs a server has all of it at hand, so they look after its account; also if somebody took them out."""
+def admit(world: Adapters, account: str, user: str) -> str:
+    """Whoever runs a server has all of it at hand, so they look after its account; also if somebody took them out.
+    Returns their name as it is spelled here."""
     people = People(world.users, world.clock)
+    user = people.spelled(user)
     with suppress(NotFound):
         if people.find(account, user).role == "admin":
-            return
-    people.put(account, user, "admin", "daskscope serve")
+            return user
+    return people.put(account, user, "admin", "daskscope serve").user
 
 
 def keep_token(
@@ -64,11 +66,11 @@ def link_of(world: Adapters, token: Principal) -> Link:
     return sign_in_link(world.tickets, world.clock, token.account, token.scopes, user=token.user, parent=token.key_id)
 
 
-def leave_address(path: Path, url: str, token: str, ingest_token: str, data: Path) -> None:
-    """Where plugins and clients of the same user find the server."""
+def leave_address(path: Path, url: str, token: str, ingest_token: str, data: Path, address: str) -> None:
+    """Where plugins and clients of the same user find the server, and at which address other people do."""
     private_folder(path.parent)
     found = {"url": url, "token": token, "ingest_token": ingest_token, "pid": os.getpid(), "data": str(data)}
-    _write_private(path, json.dumps(found))
+    _write_private(path, json.dumps(found if address == url else found | {"address": address}))
 
 
 def take_address_back(path: Path) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import re
 import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from daskscope.discovery import is_loopback
+from daskscope.discovery import is_loopback, is_same
 from daskscope.errors import SettingsError
 
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
@@ -25,13 +27,35 @@ class Proxied:
     hosts: frozenset[str] = frozenset()
     """Names besides, as in Gateway."""
 
+    def __post_init__(self) -> None:
+        """Raises SettingsError where reports would have the origin of the pages, and where pages come encrypted and
+        reports do not: no browser shows one within the other."""
+        if self.url and self.reports_url and is_same(self.url, self.reports_url):
+            allowed = (
+                "how a proxy reaches --reports-port, by another name or port than --url: reports are HTML that users "
+                "made, and what a browser has from the pages' own address may do as whoever looks"
+            )
+            raise SettingsError("--reports-url", self.reports_url, allowed)
+        if (self.url or "").startswith("https:") and not (self.reports_url or "").startswith("https:"):
+            allowed = (
+                f"how a proxy reaches --reports-port, with https as {self.url} (--url) has: another name, or the same "
+                "with another port, as in https://reports.example.org. Browsers show nothing unencrypted in a page "
+                "that is encrypted"
+            )
+            raise SettingsError("--reports-url", self.reports_url, allowed)
+
+    @property
+    def has_one_name(self) -> bool:
+        """Whether reports differ from pages by their port alone: browsers then send them the cookies of pages."""
+        return bool(self.url and self.reports_url) and _name(self.url or "") == _name(self.reports_url or "")
+
     @property
     def names(self) -> frozenset[str]:
         return self.hosts | {_name(url) for url in (self.url, self.reports_url) if url}
 
 
 AS_ASKED = Proxied()
-"""No proxy."""
+"""No proxy, but for those that ask as this machine does: an ssh forward, a notebook's own."""
 
 
 def hosts(host: str, proxied: Proxied) -> frozenset[str] | None:
@@ -81,11 +105,23 @@ def is_here(host: str) -> bool:
 
 def reachable(host: str) -> str:
     """The address that this machine itself uses for what listens on `host`."""
-    with suppress(ValueError):
-        address = ipaddress.ip_address(host)
-        if address.is_unspecified:
-            return "127.0.0.1" if address.version == 4 else "[::1]"
+    if _is_any(host):
+        return "[::1]" if ":" in host else "127.0.0.1"
     return _bracketed(host)
+
+
+def _is_any(host: str) -> bool:
+    """Whether what listens there listens at all addresses of this machine."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_unspecified
+    return False
+
+
+def known_as(host: str) -> str:
+    """The name by which others reach what listens on `host`, as far as this machine can tell: where that is all of its
+    addresses, its own name."""
+    name = socket.gethostname() if _is_any(host) else ""
+    return name if _NAME.fullmatch(name) else reachable(host)
 
 
 def checked_url(option: str, url: str) -> str:

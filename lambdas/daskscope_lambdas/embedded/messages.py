@@ -72,5 +72,5 @@ def misdirected(host: str, hosts: frozenset[str] | None) -> str | None:
         return None
     return (
         f"This server does not go by the name {host!r}. If you reach it through a proxy, start it with "
-        f"`daskscope serve --allow-host {name or 'NAME'}`."
+        f"`daskscope serve --allow-host {name or 'NAME'}`; its pages ask for a login then."
     )

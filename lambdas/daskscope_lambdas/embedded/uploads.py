@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 from daskscope_lambdas.embedded.messages import Receive, Scope, Send, answer, error, refuse
-from daskscope_lambdas.ports import NotAdmitted, ReportHost, StoreError, Taken
+from daskscope_lambdas.ports import Full, Missing, NotAdmitted, ReportHost, StoreError, Taken
 
 logger = logging.getLogger("daskscope.serve")
 
@@ -21,6 +22,7 @@ WHOLE_TIMEOUT_S = 3600.0
 """For a whole file, however it trickles in."""
 _BUFFER_BYTES = 1 << 20
 """Written at a time, in a thread: messages of clusters do not wait for a disk."""
+_NO_ROOM = "The server has no room left for the report: try again once some reports are deleted, or more is made."
 
 
 class Uploads:
@@ -32,20 +34,20 @@ class Uploads:
         link = scope["path"].removeprefix(PATH)
         try:
             size_bytes = self._admitted(scope, link, headers)
-            draft = await asyncio.to_thread(self._host.draft)
+            with _refusing():
+                draft = await asyncio.to_thread(self._host.draft)
             try:
-                await _take(receive, draft, size_bytes)
-                await asyncio.to_thread(self._host.bring, link, draft)
+                await self._take(receive, draft, size_bytes)
+                with _refusing(more=False):
+                    # It may have been deleted, or another kept, while this one came.
+                    await asyncio.to_thread(self._host.check_awaited, link)
+                    await asyncio.to_thread(self._host.bring, link, draft)
             finally:
                 await asyncio.to_thread(draft.unlink, missing_ok=True)
         except _RefusedError as refused:
             await refuse(receive, send, refused.response, refused.more, PART_TIMEOUT_S)
         except _GoneError:
             return
-        except StoreError:
-            logger.exception("A report could not be taken in.")
-            text = "The server could not keep the report; its log has the reason. Try again."
-            await refuse(receive, send, error(500, "server-error", text), True, PART_TIMEOUT_S)
         else:
             await answer(send, {"statusCode": 204, "headers": {"Cache-Control": "no-store"}})
 
@@ -54,12 +56,8 @@ class Uploads:
         if scope["method"] != "PUT":
             raise _RefusedError(405, "method-not-allowed", "A report is brought by PUT.", headers={"Allow": "PUT"})
         told = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-        try:
+        with _refusing():
             size_bytes = self._host.admit(link, told)
-        except NotAdmitted as why:
-            raise _RefusedError(403, "permission-denied", str(why)) from why
-        except Taken as why:
-            raise _RefusedError(409, "conflict", str(why)) from why
         kind = headers.get("content-type", "text/html").partition(";")[0].strip().lower()
         if kind != "text/html":
             raise _RefusedError(415, "unsupported-media-type", f"A report is text/html, and this is {kind}.")
@@ -70,12 +68,10 @@ class Uploads:
             raise _wrong_size(int(declared), size_bytes)
         return size_bytes
 
-
-async def _take(receive: Receive, draft: Path, size_bytes: int) -> None:
-    """All of the body into `draft`. Raises _RefusedError, _GoneError."""
-    taken = 0
-    more = True
-    with draft.open("wb") as file:
+    async def _take(self, receive: Receive, draft: Path, size_bytes: int) -> None:
+        """All of the body into `draft`. Raises _RefusedError, _GoneError."""
+        taken = 0
+        more = True
         try:
             async with asyncio.timeout(WHOLE_TIMEOUT_S):
                 while more:
@@ -83,12 +79,13 @@ async def _take(receive: Receive, draft: Path, size_bytes: int) -> None:
                     taken += len(part)
                     if taken > size_bytes:
                         raise _wrong_size(taken, size_bytes, more=more)
-                    await asyncio.to_thread(file.write, part)
+                    with _refusing(more=more):
+                        await asyncio.to_thread(self._host.append, draft, part)
         except TimeoutError as why:
             text = f"The report stopped coming after {taken} bytes: bring it again."
             raise _RefusedError(408, "timeout", text, more=False) from why
-    if taken < size_bytes:
-        raise _wrong_size(taken, size_bytes, more=False)
+        if taken < size_bytes:
+            raise _wrong_size(taken, size_bytes, more=False)
 
 
 async def _part(receive: Receive) -> tuple[bytes, bool]:
@@ -118,6 +115,26 @@ class _RefusedError(Exception):
         super().__init__(message)
         self.response: dict[str, Any] = error(status, code, message, headers)
         self.more = more
+
+
+@contextmanager
+def _refusing(more: bool = True) -> Generator[None]:
+    """Within, what the host raises becomes a _RefusedError."""
+    try:
+        yield
+    except NotAdmitted as why:
+        raise _RefusedError(403, "permission-denied", str(why), more=more) from why
+    except Taken as why:
+        raise _RefusedError(409, "conflict", str(why), more=more) from why
+    except Missing as why:
+        raise _RefusedError(404, "not-found", str(why), more=more) from why
+    except Full as why:
+        logger.error("No room is left for a report: %s", why)
+        raise _RefusedError(507, "no-room", _NO_ROOM, more=more) from why
+    except StoreError as why:
+        logger.exception("A report could not be taken in.")
+        text = "The server could not keep the report; its log has the reason. Try again."
+        raise _RefusedError(500, "server-error", text, more=more) from why
 
 
 def _wrong_size(n_bytes: int, size_bytes: int, more: bool = True) -> _RefusedError:

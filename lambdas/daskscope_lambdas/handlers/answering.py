@@ -24,10 +24,6 @@ PAGE_CHARS = 4 << 20
 """Of the items of a page. Lambda carries 6 MB, and in its own JSON every quote takes two."""
 
 
-def authorization(event: Event) -> str | None:
-    return event.headers.get("authorization")
-
-
 def check_account(event: Event, account: str) -> None:
     """Raises NotLoggedIn, PermissionDenied, NotFound."""
     visitors.check_account(event, account)

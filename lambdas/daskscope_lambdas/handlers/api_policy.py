@@ -10,8 +10,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from daskscope.errors import BadMessage, NotFound
-from daskscope_lambdas.handlers import answering, auditing, bearers, house, posted
-from daskscope_lambdas.ports import Subject
+from daskscope_lambdas.handlers import answering, auditing, bearers, house, posted, reading
+from daskscope_lambdas.ports import Missing, Subject
 from daskscope_lambdas.service import retention
 
 router = APIGatewayHttpRouter()
@@ -58,9 +58,12 @@ def change(account: str, subject: str) -> Response[str]:
     if subject not in _EXAMPLES:
         raise NotFound(f"There is no policy of {subject}: there are {', '.join(_EXAMPLES)}.")
     wanted = _wanted(event.raw_event, subject)
+    sentence = _checked_names(account, wanted) if subject == "idle" else None
     auditing.record(event, admin, "policy.set", subject, **wanted)
-    house.adapters().policies.set_wish(account, subject, wanted)
-    return answering.answer(_told(account, subject))
+    world = house.adapters()
+    said_at = {"set_at": world.clock.now()} if subject == "reports" else {}  # see ReportPolicy
+    world.policies.set_wish(account, subject, {**wanted, **said_at})
+    return answering.answer(_told(account, subject) | ({"sentence": sentence} if sentence else {}))
 
 
 def _wanted(event: dict[str, Any], subject: Subject) -> dict[str, Any]:
@@ -76,8 +79,42 @@ def _wanted(event: dict[str, Any], subject: Subject) -> dict[str, Any]:
         raise BadMessage(str(error)) from error
 
 
+def _checked_names(account: str, wanted: dict[str, Any]) -> str | None:
+    """What to say of users that are named for the first time and of whom nothing is known: a cluster of theirs may come
+    yet, or the name is misspelt. Raises BadMessage for a cluster that there is not: its number is of no other."""
+    world, before = house.adapters(), _told(account, "idle")
+    missing = [
+        number for number in wanted["clusters"] if number not in before["clusters"] and not _is_there(account, number)
+    ]
+    if missing:
+        raise BadMessage(
+            f"Account {account} has no cluster {', '.join(missing)}: `daskscope clusters` tells their numbers.",
+            "$.clusters",
+        )
+    new = wanted["users"].keys() - before["users"].keys() - {each.user for each in world.users.list(account)}
+    if new:
+        new -= set(reading.live_catalog().table(account).column("user").to_pylist())
+    if not new:
+        return None
+    return (
+        f"Nobody called {', '.join(sorted(new))} is in account {account}, nor has a cluster of theirs reported yet: it "
+        "counts once one does."
+    )
+
+
+def _is_there(account: str, number: str) -> bool:
+    try:
+        house.adapters().clusters.get(account, int(number))
+    except Missing:
+        return False
+    return True
+
+
 def _told(account: str, subject: Subject) -> dict[str, Any]:
     """What is in force: what was said, over what is so where nothing was."""
     shapes: dict[Subject, msgspec.Struct] = {"reports": _Reports(), "idle": _Idle()}
-    usual = msgspec.to_builtins(shapes[subject]) if subject in shapes else {}
-    return {**usual, **house.adapters().policies.wish(account, subject)}
+    said = house.adapters().policies.wish(account, subject)
+    if subject not in shapes:
+        return said
+    usual = msgspec.to_builtins(shapes[subject])
+    return {**usual, **{name: said[name] for name in usual if name in said}}

@@ -1,5 +1,5 @@
 """The JSON routes of reports that somebody keeps here. What changes something, a bearer token alone opens (see
-api_control); the files themselves go past these routes, either way."""
+bearers); the files themselves go past these routes, either way."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import msgspec
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from daskscope_lambdas.handlers import answering, framing, house, parameters, posted, reported
+from daskscope_lambdas.handlers import answering, bearers, framing, parameters, posted, reported
 from daskscope_lambdas.ports import ReportRow
 from daskscope_lambdas.service import records
 from daskscope_lambdas.service.reports import Announced
-from daskscope_lambdas.service.tokens import Principal
 
 router = APIGatewayHttpRouter()
 
@@ -32,7 +31,7 @@ class _Change(msgspec.Struct, forbid_unknown_fields=True):
 
 @router.post("/api/v1/<account>/reports")
 def announce(account: str) -> Response[str]:
-    principal = _principal(account)
+    principal = bearers.bearer(router.current_event, account)
     example = {"filename": "dask-report.html", "size_bytes": 1_200_000, "private": False, "title": "nightly"}
     told = posted.json_object(router.current_event.raw_event, _Announced, example)
     row, upload = reported.keeper().offer(principal, Announced(**msgspec.structs.asdict(told)))
@@ -47,7 +46,7 @@ def announce(account: str) -> Response[str]:
 
 @router.post("/api/v1/<account>/reports/<number>/uploaded")
 def uploaded(account: str, number: str) -> Response[str]:
-    principal = _principal(account)
+    principal = bearers.bearer(router.current_event, account)
     return answering.answer(_record(reported.keeper().uploaded(principal, reported.id_of(account, number))))
 
 
@@ -72,22 +71,17 @@ def report(account: str, number: str) -> Response[str]:
 
 @router.put("/api/v1/<account>/reports/<number>")
 def change(account: str, number: str) -> Response[str]:
-    principal, report_id = _principal(account), reported.id_of(account, number)
+    principal, report_id = bearers.bearer(router.current_event, account), reported.id_of(account, number)
     private = posted.json_object(router.current_event.raw_event, _Change, {"private": True}).private
     return answering.answer(_record(reported.set_private(router.current_event, principal, report_id, private)))
 
 
 @router.delete("/api/v1/<account>/reports/<number>")
 def delete(account: str, number: str) -> Response[str]:
-    principal, report_id = _principal(account), reported.id_of(account, number)
+    principal, report_id = bearers.bearer(router.current_event, account), reported.id_of(account, number)
     row = reported.delete(router.current_event, principal, report_id)
     sentence = f"Report {row.id} is deleted. Where somebody just looked at it, it may show for 60 s more."
     return answering.answer({**_record(row), "sentence": sentence})
-
-
-def _principal(account: str) -> Principal:
-    """Raises NotLoggedIn, NotFound."""
-    return house.gate().principal(answering.authorization(router.current_event), account)
 
 
 def _record(row: ReportRow) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,10 +14,10 @@ import daskscope
 from daskscope.api_version import API
 from daskscope.errors import BadMessage, NotFound
 from daskscope_lambdas.handlers import answering, auditing, bearers, house, posted
-from daskscope_lambdas.ports import Missing, Scope, TokenRow
+from daskscope_lambdas.ports import Missing, Role, Scope, TokenRow
 from daskscope_lambdas.service import giving, records
 from daskscope_lambdas.service.gate import CACHE_S
-from daskscope_lambdas.service.tokens import Principal, is_key_id, mint
+from daskscope_lambdas.service.tokens import OF_ROLES, Principal, is_key_id, mint
 
 router = APIGatewayHttpRouter()
 
@@ -43,7 +44,8 @@ class _Rotated(msgspec.Struct, forbid_unknown_fields=True):
 @router.get("/api/v1/whoami")
 def whoami() -> Response[str]:
     event = router.current_event
-    principal = bearers.bearer(event, posted.account(event.raw_event))
+    asked = event.query_string_parameters.get("account") or posted.account(event.raw_event)
+    principal = bearers.bearer(event, asked)
     told = {"account": principal.account, "name": principal.name, "scopes": sorted(principal.scopes)}
     person = {"user": principal.user, "role": principal.role, "accounts": _accounts(principal)}
     return answering.answer({**told, **person, "version": daskscope.__version__, "api": API})
@@ -53,7 +55,9 @@ def whoami() -> Response[str]:
 def tokens(account: str) -> Response[str]:
     keeper = _keeper(account)
     rows = house.adapters().tokens.list(account)  # new ones come last: pages do not move
-    return answering.part(router.current_event, [records.token(row) for row in rows if giving.sees(keeper, row)])
+    roles: dict[str, Role] = {each.user: each.role for each in house.adapters().users.list(account)}
+    told = (records.token(row, _may(row, roles)) for row in rows if giving.sees(keeper, row))
+    return answering.part(router.current_event, list(told))
 
 
 @router.post("/api/v1/<account>/tokens")
@@ -69,7 +73,10 @@ def new(account: str) -> Response[str]:
     def note(row: TokenRow) -> None:
         auditing.record(event, keeper, "token.create", row.key_id, **_noted(row))
 
-    text, row = mint(world.tokens, world.clock, account, wanted.scopes, wanted.name, ends, user=user, note=note)
+    text, row = mint(
+        world.tokens, world.clock, account, wanted.scopes, wanted.name, ends,
+        user=user, made_by=giving.maker_of(keeper, user), note=note,
+    )  # fmt: skip
     return answering.answer({"token": text, **records.token(row)}, 201)
 
 
@@ -96,10 +103,11 @@ def rotate(account: str, key_id: str) -> Response[str]:
 @router.delete("/api/v1/<account>/tokens/<key_id>")
 def revoke(account: str, key_id: str) -> Response[str]:
     event, world = router.current_event, house.adapters()
-    principal = bearers.bearer(event, account)
-    if key_id != principal.key_id:  # That much may every token.
-        giving.check_keeps(principal)
+    principal = bearers.itself(event)
+    if (account, key_id) != (principal.account, principal.key_id):  # That much may every token.
+        principal = _keeper(account)
     row = _found(principal, account, key_id)
+    giving.check_decides(principal, row)
     if row.revoked_at is None:
         auditing.record(event, principal, "token.revoke", key_id, **_noted(row))
     world.tokens.revoke(key_id, world.clock.now())
@@ -120,15 +128,30 @@ def _found(principal: Principal, account: str, key_id: str) -> TokenRow:
         row = house.adapters().tokens.find(key_id) if is_key_id(key_id) else None
     except Missing:
         row = None
-    if row is None or row.account != account or not giving.sees(principal, row):
+    if row is None or not (row.account == account or _is_stray(principal, row)) or not giving.sees(principal, row):
         raise NotFound(f"Account {account} has no token with key id {key_id}.")
     return row
+
+
+def _is_stray(principal: Principal, row: TokenRow) -> bool:
+    """Whether it is one's own, of an account in which one is no more: it is good in this one all the same."""
+    if row.user is None or row.user != principal.user:
+        return False
+    return all(each.account != row.account for each in house.adapters().users.of(row.user))
 
 
 def _noted(row: TokenRow) -> dict[str, Any]:
     """What is written down of a token that is made, or taken back."""
     told = {"name": row.name, "scopes": sorted(row.scopes), "user": row.user, "kind": row.kind}
     return {**told, "expires": records.iso(row.expires_at)}
+
+
+def _may(row: TokenRow, roles: Mapping[str, Role]) -> frozenset[Scope] | None:
+    """What its user may, as one of the account; None for what is nobody's."""
+    if row.user is None:
+        return None
+    role = roles.get(row.user)
+    return OF_ROLES[role] if role else frozenset()
 
 
 def _accounts(principal: Principal) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
 """The JSON routes of people: who is in an account, what they are there, and how somebody is asked in. A bearer token
-alone opens what changes something (see api_control)."""
+alone opens what changes something (see bearers)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from daskscope.errors import BadMessage, Conflict
 from daskscope_lambdas.handlers import answering, auditing, bearers, house, posted
-from daskscope_lambdas.ports import Role
-from daskscope_lambdas.service import records, tickets
+from daskscope_lambdas.ports import Role, TokenRow
+from daskscope_lambdas.service import giving, records, tickets
 from daskscope_lambdas.service.gate import CACHE_S
-from daskscope_lambdas.service.people import People, checked_user
+from daskscope_lambdas.service.people import People
 from daskscope_lambdas.service.tokens import require
 
 router = APIGatewayHttpRouter()
@@ -40,12 +40,13 @@ def invite(account: str) -> Response[str]:
     event = router.current_event
     admin = bearers.admin(event, account)
     wanted = posted.json_object(event.raw_event, _Invited, {"role": "member", "user": "ann"})
-    if wanted.user is not None:
-        _check_free(account, wanted.user)
-    auditing.record(event, admin, "user.invite", wanted.user or "", role=wanted.role)
-    world, by = house.adapters(), admin.user or f"token {admin.name}"
-    link = tickets.invitation(world.tickets, world.clock, account, wanted.role, by, user=wanted.user)
-    told = {"account": account, "role": wanted.role, "user": wanted.user, "url": link.url}
+    user = None if wanted.user is None else _absent(account, wanted.user)
+    auditing.record(event, admin, "user.invite", user or "", role=wanted.role)
+    world = house.adapters()
+    link = tickets.invitation(
+        world.tickets, world.clock, account, wanted.role, admin.who, user=user, made_with=admin.key_id
+    )
+    told = {"account": account, "role": wanted.role, "user": user, "url": link.url}
     return answering.answer({**told, "expires": records.iso(link.expires_at)}, 201)
 
 
@@ -57,32 +58,51 @@ def change(account: str, user: str) -> Response[str]:
     there = people.find(account, user)
     if role != "admin":
         people.check_not_last(there)
-    auditing.record(event, admin, "user.role", user, role=role, before=there.role)
-    return answering.answer(records.member(people.change(account, user, role)))
+    fallen = [] if role == "admin" else _fallen(account, user)
+    told = {"role": role, "before": there.role, "revoked": [row.key_id for row in fallen]}
+    auditing.record(event, admin, "user.role", user, **told)
+    changed = people.change(account, user, role)
+    sentence = f"{user} is {role} of account {account} now.{_take_back(fallen)}"
+    return answering.answer({**records.member(changed), "sentence": sentence})
 
 
 @router.delete("/api/v1/<account>/users/<user>")
 def remove(account: str, user: str) -> Response[str]:
     event, people = router.current_event, _people()
     principal = bearers.bearer(event, account)
-    require(principal, "read" if user == principal.user else "admin")
+    if user == principal.user and "admin" not in principal.scopes:
+        giving.check_whole(principal)
+    else:
+        require(principal, "admin")
     there = people.find(account, user)
     people.check_not_last(there)
-    auditing.record(event, principal, "user.remove", user, role=there.role)
+    fallen = _fallen(account, user)
+    revoked = [row.key_id for row in fallen]
+    auditing.record(event, principal, "user.remove", user, role=there.role, revoked=revoked)
     people.remove(account, user)
-    sentence = f"{user} is in account {account} no more. Where they were just active they may pass for {CACHE_S:.0f} s."
+    sentence = f"{user} is in account {account} no more.{_take_back(fallen)}"
+    sentence += f" Where they were just active they may pass for {CACHE_S:.0f} s."
     return answering.answer({**records.member(there), "sentence": sentence})
+
+
+def _fallen(account: str, user: str) -> list[TokenRow]:
+    return giving.fallen(house.adapters().tokens, house.adapters().clock, account, user)
+
+
+def _take_back(rows: list[TokenRow]) -> str:
+    return giving.take_back(house.adapters().tokens, house.adapters().clock, rows)
 
 
 def _people() -> People:
     return People(house.adapters().users, house.adapters().clock)
 
 
-def _check_free(account: str, user: str) -> None:
-    """Raises BadMessage for what is no name, Conflict for who is in the account."""
+def _absent(account: str, user: str) -> str:
+    """The name as it is spelled. Raises BadMessage for what is none, Conflict for who is in the account."""
     try:
-        checked_user(user)
+        user = _people().spelled(user)
     except ValueError as error:
         raise BadMessage(str(error), "$.user") from error
     if any(each.user == user for each in _people().list(account)):
         raise Conflict(f"{user} is in account {account} already: change their role instead.")
+    return user

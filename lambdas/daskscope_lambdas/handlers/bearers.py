@@ -14,6 +14,11 @@ def bearer(event: APIGatewayProxyEventV2, account: str | None = None) -> Princip
     return house.gate().principal(event.headers.get("authorization"), account)
 
 
+def itself(event: APIGatewayProxyEventV2) -> Principal:
+    """Who may do nothing but give their token back, wherever they are by now. Raises NotLoggedIn."""
+    return house.gate().itself(event.headers.get("authorization"))
+
+
 def admin(event: APIGatewayProxyEventV2, account: str) -> Principal:
     """Somebody who may look after the account. Raises NotLoggedIn, NotFound, PermissionDenied."""
     principal = bearer(event, account)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from daskscope.errors import (
     TooLarge,
 )
 from daskscope_lambdas.ports import ReadOnly, StoreError
+from daskscope_lambdas.service.rates import TooOftenError
 from daskscope_lambdas.service.report_checks import BadReportError
 
 logger = logging.getLogger("daskscope.handlers")
@@ -37,9 +39,13 @@ class Problem:
     code: str
     message: str
     place: str | None = None
+    wait_s: float | None = None
+    """Until it may be asked for again."""
 
     @property
     def headers(self) -> dict[str, str]:
+        if self.wait_s is not None:
+            return {"Retry-After": str(max(1, math.ceil(self.wait_s)))}
         return {"WWW-Authenticate": 'Bearer realm="daskscope"'} if self.status == 401 else {}
 
     def body(self) -> str:
@@ -61,6 +67,7 @@ _TABLE: tuple[tuple[type[Exception], int, str], ...] = (
     (UnsupportedMediaError, 415, "unsupported-media-type"),
     (BadReportError, 422, "bad-report"),
     (BadMessage, 422, "bad-message"),
+    (TooOftenError, 429, "too-many-requests"),
 )
 """First match wins: Deleted is a NotFound, NotClosable a Conflict, TooLarge a BadMessage. What is not here is our
 fault."""
@@ -74,7 +81,7 @@ def problem(error: Exception, request_id: str, frank: bool = False) -> Problem:
     for kind, status, code in _TABLE:
         if isinstance(error, kind):
             place = error.place if isinstance(error, BadMessage) else None
-            return Problem(status, code, str(error), place)
+            return Problem(status, code, str(error), place, error.wait_s if isinstance(error, TooOftenError) else None)
     if frank and isinstance(error, StoreError | OSError):
         return Problem(500, "server-error", f"The lake could not be read: {error}")
     logger.error("Request %s failed.", request_id, exc_info=error)

@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from daskscope.errors import NotFound, PermissionDenied
 from daskscope_lambdas.handlers import auditing, forms, house, pages, visitors
 from daskscope_lambdas.handlers.visitors import SignedIn
-from daskscope_lambdas.ports import Missing
+from daskscope_lambdas.ports import Missing, TokenRow
 from daskscope_lambdas.service.approvals import Approvals, spelled
 
 router = APIGatewayHttpRouter()
@@ -43,7 +43,7 @@ def decide() -> Response[str]:
             return pages.page(event, "message.html", visitor, title="Refused", lines=lines, refresh_s=None)
         there = visitors.signed_in(event, account)
         auditing.record(event, there.principal, "login.approve", spelled(code), client=client)
-        approvals.approve(code, there.principal, _until(there))
+        approvals.approve(code, there.principal, _parent(there))
     except (NotFound, PermissionDenied) as error:
         return _page(visitor, 404 if isinstance(error, NotFound) else 403, problem=str(error))
     lines = (
@@ -58,12 +58,13 @@ def _approvals() -> Approvals:
     return Approvals(world.tickets, world.clock)
 
 
-def _until(visitor: SignedIn) -> float | None:
-    """When that ends with which they signed in, if it was a token: nobody gives more than they have."""
+def _parent(visitor: SignedIn) -> TokenRow | None:
+    """What they signed in with, if it was a token: who lost that takes back with it what came of it. Not the session:
+    a browser that is signed out ends no terminal's login."""
     tokens = house.adapters().tokens
     try:
         parent = tokens.find(visitor.principal.key_id).parent
-        return tokens.find(parent).expires_at if parent else None
+        return tokens.find(parent) if parent else None
     except Missing as error:
         raise NotFound("The session is gone: sign in again.") from error
 

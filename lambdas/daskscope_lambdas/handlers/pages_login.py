@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from daskscope.errors import BadMessage, DaskscopeError, NotFound, NotLoggedIn, PermissionDenied
-from daskscope_lambdas.handlers import forms, house, pages, reading, visitors
+from daskscope_lambdas.handlers import forms, house, pages, visitors
 from daskscope_lambdas.handlers.errors import problem
 from daskscope_lambdas.service import sessions, tickets
 
@@ -69,13 +69,15 @@ def _open(given: dict[str, str]) -> sessions.Minted:
     token = given.get("token", "").strip()
     if not token:
         raise BadMessage("Nothing was sent: put a token in.")
-    return sessions.by_token(world.tokens, world.clock, reading.reader(f"Bearer {token}"))
+    principal = house.gate().itself(f"Bearer {token}")
+    visitors.at_home(token)  # it sees something
+    return sessions.by_token(world.tokens, world.clock, principal)
 
 
 def _home(text: str, key_id: str) -> str:
     """The account that a new session sees first; one that sees nothing is over. Raises as the gate."""
     try:
-        return reading.reader(f"Bearer {text}").account
+        return visitors.at_home(text).account
     except DaskscopeError:
         world = house.adapters()
         sessions.close(world.tokens, world.clock, key_id)

@@ -57,6 +57,11 @@ def json_object(event: Mapping[str, Any], shape: type[S], example: Mapping[str, 
         raise UnsupportedMediaError(f"Content-Encoding {encoding!r} is not taken here: send none.")
     try:
         return msgspec.json.decode(posted.strip() or b"{}", type=shape)
+    except msgspec.ValidationError as error:
+        text, _, place = str(error).partition(" - at `")
+        place = place.rstrip("`") or "$"
+        told = f"What was posted is not as it should be at {place}: {text}. Like this it is: {json.dumps(example)}."
+        raise BadMessage(told, place) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadMessage(f"The body is not JSON like {json.dumps(example)}: {error}.") from error
 

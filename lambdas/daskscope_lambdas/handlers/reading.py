@@ -99,6 +99,14 @@ def timelines(until: datetime | None = None) -> Timelines:
 
 def reader(authorization: str | None, account: str | None = None) -> Principal:
     """Who reads, in that account or their token's own. Raises NotLoggedIn, PermissionDenied, NotFound."""
-    principal = house.gate().principal(authorization, account)
+    return _reads(house.gate().principal(authorization, account))
+
+
+def visitor(session: str, account: str | None = None) -> Principal:
+    """As `reader`, for the session in a browser's cookie."""
+    return _reads(house.gate().session(session, account))
+
+
+def _reads(principal: Principal) -> Principal:
     require(principal, "read")
     return principal

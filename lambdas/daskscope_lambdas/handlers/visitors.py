@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 
 from aws_lambda_powertools.shared.cookies import Cookie, SameSite
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
@@ -60,14 +59,21 @@ def signed_in(event: APIGatewayProxyEventV2, account: str | None = None) -> Sign
     text = _session(event)
     if not text:
         raise NotLoggedIn(_SIGN_IN)
-    bearer = f"Bearer {text}"
-    try:
-        principal = reading.reader(bearer, account)
-    except NotLoggedIn:
-        if account or not (elsewhere := _elsewhere(text)):
-            raise
-        principal = reading.reader(bearer, elsewhere)
+    principal = reading.visitor(text, account) if account else at_home(text)
     return SignedIn(principal.account, principal, text)
+
+
+def at_home(text: str) -> Principal:
+    """Who has that session, or token, in the account that it was made in, or in another of theirs if they left that.
+
+    Raises NotLoggedIn, PermissionDenied.
+    """
+    try:
+        return reading.visitor(text)
+    except NotLoggedIn:
+        if not (elsewhere := _elsewhere(text)):
+            raise
+        return reading.visitor(text, elsewhere)
 
 
 def known(event: APIGatewayProxyEventV2) -> SignedIn | None:
@@ -126,12 +132,11 @@ def _is_https() -> bool:
 
 
 def _session(event: APIGatewayProxyEventV2) -> str | None:
-    # AWS lists cookies apart; some that speak its format leave them in their header.
-    jar = SimpleCookie()
-    with suppress(CookieError):
-        jar.load("; ".join(event.cookies or [event.headers.get("cookie", "")]))
-    name = cookie_name()
-    return jar[name].value or None if name in jar else None
+    # AWS lists cookies apart; some that speak its format leave them in their header. What others on this host keep
+    # there may be of any form, so no more of it is looked at than where it ends.
+    sent, wanted = ";".join(event.cookies or [event.headers.get("cookie", "")]), cookie_name()
+    pairs = (part.partition("=") for part in sent.split(";"))
+    return next((value.strip() or None for name, _, value in pairs if name.strip() == wanted), None)
 
 
 def _elsewhere(text: str) -> str | None:

@@ -6,6 +6,7 @@ StoreError                anything an adapter could not map to one of these; the
 ├── Missing               no such key, row or token
 ├── Taken                 a write-once key exists already; what it holds is untouched
 ├── Gone                  the cluster was deleted, for good
+├── Full                  there is no room for more
 ├── NotAdmitted           an address that was given to nobody, or whose time is over
 └── Conflict              a conditional change found another state than it expected
 """
@@ -23,15 +24,16 @@ from daskscope_lambdas.ports.accounts import (
     Tokens,
 )
 from daskscope_lambdas.ports.clusters import Beat, ClusterPage, ClusterRow, Clusters, Heard, identity_key, start_of_day
-from daskscope_lambdas.ports.errors import Conflict, Gone, Missing, NotAdmitted, ReadOnly, StoreError, Taken
+from daskscope_lambdas.ports.errors import Conflict, Full, Gone, Missing, NotAdmitted, ReadOnly, StoreError, Taken
 from daskscope_lambdas.ports.people import Membership, Role, Ticket, TicketKind, Tickets, Users
 from daskscope_lambdas.ports.queues import MAX_QUEUED_BYTES, Buried, DeadLetters, Delivery, Queue, QueueFeed
-from daskscope_lambdas.ports.reports import ReportDraft, ReportFiles, ReportHost, ReportRow, Reports, Upload
+from daskscope_lambdas.ports.reports import Arrived, ReportDraft, ReportFiles, ReportHost, ReportRow, Reports, Upload
 from daskscope_lambdas.ports.stores import Clock, ObjectStore, Seals, Vault
 
 __all__ = [
     "EXPIRED_KEPT_S",
     "MAX_QUEUED_BYTES",
+    "Arrived",
     "Beat",
     "Buried",
     "Clock",
@@ -43,6 +45,7 @@ __all__ = [
     "Deletion",
     "Deletions",
     "Delivery",
+    "Full",
     "Gone",
     "Heard",
     "Membership",

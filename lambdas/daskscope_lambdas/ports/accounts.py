@@ -33,6 +33,10 @@ class TokenRow:
     """Key id of the token without which this one is not good, either."""
     used_on: date | None = None
     """The last UTC day on which it was used; None if it never was."""
+    made_by: str | None = None
+    """Of one of a site: the user who was given it. None for a person's own, and where an operator made it."""
+    replaces: str | None = None
+    """Key id of the one in whose place it was made."""
 
 
 EXPIRED_KEPT_S = 30 * 86_400.0

@@ -27,5 +27,9 @@ class ReadOnly(StoreError):
     """Nothing can be changed here."""
 
 
+class Full(StoreError):
+    """There is no room for more."""
+
+
 class NotAdmitted(StoreError):
     """An address that was given to nobody, or whose time is over; the text says which."""

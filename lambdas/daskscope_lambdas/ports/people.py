@@ -25,21 +25,31 @@ class Users(Protocol):
     """People have a name each, in all accounts the same, and may be in several."""
 
     def claim(self, user: str, at: float) -> None:
-        """The name is somebody's from now on and stays so, whatever becomes of their memberships. Raises Taken."""
+        """The name is somebody's from now on and stays so, whatever becomes of their memberships. Names that differ by
+        case alone are one. Raises Taken.
+        """
         ...
 
-    def is_claimed(self, user: str) -> bool: ...
+    def claimed(self, user: str) -> str | None:
+        """The name as whoever has it spells it, whatever the case of `user`; None if nobody has it."""
+        ...
 
     def put(self, membership: Membership) -> None:
         """In place of what the person was in that account, if anything."""
+        ...
+
+    def set_role(self, account: str, user: str, role: Role, *, last_too: bool = False) -> None:
+        """Raises Missing if they are not in it; Conflict if nobody would be its admin any more, unless `last_too`: of
+        two who make each other something else at once, one stays. Who just became one may not count for a moment.
+        """
         ...
 
     def find(self, account: str, user: str) -> Membership:
         """Raises Missing."""
         ...
 
-    def remove(self, account: str, user: str) -> None:
-        """Quiet if they are not in it."""
+    def remove(self, account: str, user: str, *, last_too: bool = False) -> None:
+        """Quiet if they are not in it. Raises Conflict as `set_role`."""
         ...
 
     def list(self, account: str) -> Sequence[Membership]:
@@ -87,6 +97,11 @@ class Tickets(Protocol):
 
     def take(self, key: str) -> Ticket:
         """The ticket, which is gone then: of many callers one gets it. Raises Missing."""
+        ...
+
+    def list(self, account: str) -> Sequence[Ticket]:
+        """Those that tell of the account as `account`, which end first first; ties by key. One that was just added may
+        be missing for a moment."""
         ...
 
     def forget(self, account: str) -> None:

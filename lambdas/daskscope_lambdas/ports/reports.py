@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +84,16 @@ class Upload:
     expires_at: float
 
 
+class Arrived(NamedTuple):
+    """What was brought, as somebody looked at it."""
+
+    size_bytes: int
+    head: bytes
+    """Its first bytes."""
+    version: str
+    """Another one whenever something is brought in its place."""
+
+
 class ReportFiles(Protocol):
     """A report's file under its link: first on its way, then kept where all who know an address may get it, or where
     only short-lived addresses lead."""
@@ -92,13 +102,13 @@ class ReportFiles(Protocol):
         """Lets whoever has the answer bring one file of exactly so many bytes, as text/html, until then (epoch s)."""
         ...
 
-    def arrived(self, link: str, head_bytes: int) -> tuple[int, bytes]:
-        """Size and first bytes of what was brought. Raises Missing."""
+    def arrived(self, link: str, head_bytes: int) -> Arrived:
+        """What was brought. Raises Missing."""
         ...
 
-    def keep(self, link: str, private: bool) -> None:
+    def keep(self, link: str, private: bool, version: str | None = None) -> None:
         """What was brought is the report's from now on, and whatever is brought after it is not. Quiet if it is kept
-        already, as it is. Raises Missing."""
+        already, as it is. Raises Missing; Conflict if what lies there is no longer of that version (None: of any)."""
         ...
 
     def discard(self, link: str) -> None:
@@ -130,12 +140,20 @@ class ReportHost(Protocol):
     """On one machine somebody must play what takes files in and shows them: what those do who bring and ask."""
 
     def admit(self, link: str, told: Mapping[str, str]) -> int:
-        """How many bytes may be brought, by the parameters of the URL that was offered. Raises NotAdmitted; Taken if
-        the report is kept already."""
+        """How many bytes may be brought, by the parameters of the URL that was offered. Raises NotAdmitted, and as
+        `check_awaited`."""
+        ...
+
+    def check_awaited(self, link: str) -> None:
+        """Raises Taken if the report is kept already, Missing if nobody waits for it any more."""
         ...
 
     def draft(self) -> Path:
-        """An empty file for what comes. It is the caller's, who gives it to `bring` or takes it away."""
+        """An empty file for what comes. It is the caller's, who gives it to `bring` or takes it away. Raises Full."""
+        ...
+
+    def append(self, draft: Path, part: bytes) -> None:
+        """The next bytes. Raises Full."""
         ...
 
     def bring(self, link: str, draft: Path) -> None:

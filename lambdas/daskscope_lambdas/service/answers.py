@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.clocks import last_sign_at
-from daskscope_lambdas.service.closing import expected_by, is_asked
+from daskscope_lambdas.service.closing import IDLED, expected_by, is_asked
 from daskscope_lambdas.service.records import MISSED, STATES, Status, close_asked, status, up_s
 from daskscope_lambdas.service.words import count, duration, moment, money, share, size
 
@@ -205,7 +205,10 @@ def _times(n: int) -> str:
 
 
 def _because(row: ClusterRow) -> str:
-    return f" ({row.reason})" if row.reason not in (None, "closed") else ""
+    if row.reason in (None, "closed"):
+        return ""
+    timeout_us = row.totals.get("idle_timeout_us") if row.reason == IDLED else None
+    return f" ({row.reason}: nothing to do for {duration(timeout_us / 1e6)})" if timeout_us else f" ({row.reason})"
 
 
 def _memory(row: ClusterRow) -> str:

@@ -67,8 +67,8 @@ class Approvals:
         """What the terminal that shows this code calls itself. Raises NotFound."""
         return desk.look(self._tickets, self._clock, "approval", spelled(user_code)).told["client"]
 
-    def approve(self, user_code: str, principal: Principal, until: float | None) -> None:
-        """It may have tokens of who approves, for what they may in that account; `until`: good no longer than that.
+    def approve(self, user_code: str, principal: Principal, parent: TokenRow | None) -> None:
+        """It may have tokens of who approves, for what they may in that account; `parent`: good no longer than that.
 
         Raises NotFound, PermissionDenied for the token of a site: it is nobody's.
         """
@@ -81,7 +81,8 @@ class Approvals:
             "user": principal.user,
             "account": principal.account,
             "scopes": sorted(principal.scopes),
-            "until": until,
+            "until": parent and parent.expires_at,
+            "parent": parent and parent.key_id,
         }
         self._decide(user_code, told)
 
@@ -114,8 +115,9 @@ class Approvals:
         scopes: set[Scope] = set(told["scopes"])
         name = f"login on {client}"
         text, row = mint(
-            tokens, self._clock, told["account"], scopes - {"ingest"}, name, ends, self._random, user=told["user"]
-        )
+            tokens, self._clock, told["account"], scopes - {"ingest"}, name, ends, self._random,
+            user=told["user"], parent=told["parent"],
+        )  # fmt: skip
         ingest_token = None
         if "ingest" in scopes:
             ingest_token, _ = mint(

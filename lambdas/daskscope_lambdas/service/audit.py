@@ -26,7 +26,7 @@ from daskscope_query.tables import AUDIT
 Action = Literal[
     "account.create", "cluster.close", "data.delete", "login.approve", "login.link", "policy.set", "prices.set",
     "report.delete", "report.visibility", "token.create", "token.revoke", "token.rotate", "user.invite", "user.join",
-    "user.remove", "user.role",
+    "user.remove", "user.role", "user.withdraw",
 ]  # fmt: skip
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
@@ -75,9 +75,9 @@ class Audit:
             "seq": 0,
             "received_at": at_ms,
             "at": at_ms,
-            "actor": _actor(by),
+            "actor": by.who,
             "role": by.role,
-            "key_id": by.key_id,
+            "key_id": by.key_id or None,  # who joins has none before
             "address": address or None,
             "action": action,
             "target": target,
@@ -107,11 +107,6 @@ class AuditReader:
         wanted = {"since": since, "until": until, "actor": actor, "action": action, "limit": limit, "offset": offset}
         page = self._asker.ask("audit", account, days, **wanted)
         return found_in([_act(found) for found in page.records()], page)
-
-
-def _actor(by: Principal | Operator) -> str:
-    """No user's name has a blank in it: whatever a token is called, it is taken for nobody."""
-    return f"token {by.name}" if isinstance(by, Principal) and by.user is None else by.who
 
 
 def _act(found: Mapping[str, Any]) -> dict[str, Any]:

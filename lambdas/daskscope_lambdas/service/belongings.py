@@ -16,10 +16,12 @@ _TOGETHER = 500
 
 
 def forget_belongings(world: World, account: str, asked_at: float) -> None:
-    """Who comes after may have the name, and what they made since (epoch seconds) is theirs."""
-    world.tokens.forget(account, asked_at)
-    world.users.forget(account, asked_at)
-    if not used_again(world, account, asked_at):
+    """All that was made until PASS_S after (epoch seconds): for so long tokens that are gone may make more. Who comes
+    after may have the name, and what they make is theirs."""
+    until = asked_at + PASS_S
+    world.tokens.forget(account, until)
+    world.users.forget(account, until)
+    if not used_again(world, account, until):
         # All that says not when it was made. A ticket would let somebody into what is another's by then.
         world.tickets.forget(account)
         for subject in get_args(Subject):
@@ -28,8 +30,15 @@ def forget_belongings(world: World, account: str, asked_at: float) -> None:
         CodeKeeper(world.objects, world.vault).forget(account)
         PriceKeeper(world.objects, world.clock).clear(account)
     for row in _reports(world, account):
-        if row.created_at <= asked_at + PASS_S:
+        if row.created_at <= until:
             drop(world.reports, world.report_files, row)
+
+
+def going_until(world: World, account: str) -> float:
+    """When what is made of the account does not go with what was deleted of it any more, in epoch seconds; 0.0 where
+    nothing was."""
+    asked = (each.asked_at for each in world.deletions.pending(account) if each.cluster is None)
+    return max((at + PASS_S for at in asked), default=0.0)
 
 
 def used_again(world: World, account: str, since: float) -> bool:

@@ -15,6 +15,9 @@ from daskscope_lambdas.service.words import duration, moment
 
 logger = logging.getLogger("daskscope.closing")
 
+IDLED = "idle-timeout-exceeded"
+"""Dask's word for why a scheduler closes that had nothing to do for too long."""
+
 GOOD_S = 900.0
 """For so long a cluster is told. One that was away longer may have come to new work that nobody meant to end."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from daskscope_lambdas.ports import ClusterRow
 from daskscope_lambdas.service.clocks import last_sign_at
+from daskscope_lambdas.service.closing import IDLED
 from daskscope_lambdas.service.found import Asker, Record
 from daskscope_lambdas.service.records import iso, status
 from daskscope_lambdas.service.words import count
@@ -20,7 +21,7 @@ from daskscope_lambdas.service.words import count
 WAITING_S = 300.0
 """So long after it was acknowledged a message may be on its way into the lake; later it is missing."""
 
-_ENDS = {"idle-timeout-exceeded": "idle-closed", "close-requested": "close-requested"}
+_ENDS = {IDLED: "idle-closed", "close-requested": "close-requested"}
 _FAILED = "failure-"
 """Dask's word for why a scheduler closes that failed begins so."""
 

@@ -40,6 +40,8 @@ class _Known:
     id: int
     identified: bool
     user: str | None
+    proven: str | None
+    """Whose it is by a personal token; None if none said so."""
 
 
 class Ingest:
@@ -55,7 +57,7 @@ class Ingest:
     ) -> wire.Reply:
         """Keep a message of `account`; `encoding` is the Content-Encoding header, `sent_at_ms` what the sender's clock
         showed at this try, None if it does not say, `user` whose token it came with: whatever the message says, the
-        cluster is theirs. None for a token that is nobody's.
+        cluster is theirs; the first one whose token told who it is stays so. None for a token that is nobody's.
 
         Raises TooLarge, BadMessage with the place, NotFound for a cluster of another account, Deleted for one that was
         deleted, and StoreError, after which the message must be sent again.
@@ -70,7 +72,8 @@ class Ingest:
             message.identity.user = user
         now = self._clock.now()
         codes, message.codes = message.codes, []
-        known = self._recall(account, message.cluster)
+        # Who tells whose it is has its row looked up anew: another process may have been told before.
+        known = None if message.identity else self._recall(account, message.cluster)
         envelope = Envelope(
             account=account,
             cluster_id=known.id if known else _WIDEST_ID,
@@ -85,6 +88,8 @@ class Ingest:
             check_hashes(codes)
             known = self._enrol(envelope)
             envelope.cluster_id = known.id
+            if known.proven and message.identity:
+                message.identity.user, envelope.user_claimed = known.proven, False
             packed = _packed(envelope)
         # Not before it is known to be this account's, and not deleted: nothing of what is refused is kept.
         if codes:
@@ -110,9 +115,12 @@ class Ingest:
             raise NotFound(f"No cluster {message.cluster} in account {account}.") from error
         except Gone as error:
             raise _deleted(message) from error
-        known = _Known(row.id, bool(row.identity), row.identity.get("user"))
+        who = row.identity
+        proven: str | None = who.get("user") if who.get("user_claimed") is False else None
+        known = _Known(row.id, bool(who), who.get("user"), proven)
         with self._lock:
             self._known[account, message.cluster] = known
+            self._known.move_to_end((account, message.cluster))
             if len(self._known) > MAX_KNOWN:
                 self._known.popitem(last=False)
         return known

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from daskscope_lambdas.ports import ClusterRow, Membership, ReportRow, TokenRow
+from daskscope_lambdas.ports import ClusterRow, Membership, ReportRow, Scope, Ticket, TokenRow
 from daskscope_lambdas.service.clocks import last_sign_at, told_up_s
 from daskscope_lambdas.service.report_policy import ReportPolicy
+from daskscope_lambdas.service.tickets import id_of
 
 Status = Literal["running", "stopped", "lost"]
 
@@ -66,19 +68,21 @@ def scheduler_id(row: ClusterRow) -> str:
     return row.identity.get("scheduler_id") or f"Scheduler-{uuid.UUID(row.uuid)}"
 
 
-def token(row: TokenRow) -> dict[str, Any]:
-    """Without its secret, which is kept nowhere."""
+def token(row: TokenRow, may: Collection[Scope] | None = None) -> dict[str, Any]:
+    """Without its secret, which is kept nowhere. `may`: what its user may in the account, for a token does no more;
+    None for what is nobody's, and where nobody need be asked."""
     return {
         "key_id": row.key_id,
         "name": row.name,
         "account": row.account,
-        "scopes": sorted(row.scopes),
+        "scopes": sorted(row.scopes if may is None else row.scopes.intersection(may)),
         "created": iso(row.created_at),
         "expires": iso(row.expires_at),
         "revoked": iso(row.revoked_at),
         "user": row.user,
         "kind": row.kind,
         "last_used": row.used_on and row.used_on.isoformat(),
+        "made_by": row.made_by,
     }
 
 
@@ -86,6 +90,12 @@ def member(membership: Membership) -> dict[str, Any]:
     """Somebody in an account."""
     told = {"account": membership.account, "user": membership.user, "role": membership.role}
     return {**told, "added": iso(membership.added_at), "added_by": membership.added_by}
+
+
+def invitation(ticket: Ticket) -> dict[str, Any]:
+    """One that waits; its link is kept nowhere."""
+    told = {name: ticket.told[name] for name in ("account", "role", "user", "by")}
+    return {"id": id_of(ticket), **told, "expires": iso(ticket.expires_at)}
 
 
 def report(row: ReportRow, policy: ReportPolicy) -> dict[str, Any]:

@@ -5,7 +5,8 @@
 - Where an account wants no public ones, those that were are hidden, and stay so if it changes its mind: their owners
   say which may be seen again.
 
-Which of those that are over a day old need no further look, this process remembers; a new one looks at all once.
+Which of those that are over a day old need no further look, this process remembers, as long as the account wants the
+same, and how old the oldest is; a new one looks at all once.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dataclasses import dataclass
 
 from daskscope_lambdas.ports import Missing, ReportRow, StoreError
 from daskscope_lambdas.service.report_policy import ReportPolicy
-from daskscope_lambdas.service.reports import ReportWorld, drop, hide
+from daskscope_lambdas.service.reports import drop, hide
+from daskscope_lambdas.service.world import World
 
 logger = logging.getLogger("daskscope.reports")
 
@@ -38,16 +40,21 @@ class ReportsSwept:
 class ReportSweeper:
     """One per process: it remembers how far it looked. `run` is for one thread at a time."""
 
-    def __init__(self, world: ReportWorld) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
-        self._looked_at: dict[tuple[str, bool], int] = {}
-        """Number of the last report that needs no further look, by account and whether it wants public ones."""
+        self._looked_at: dict[str, tuple[ReportPolicy, int]] = {}
+        """Number of the last report that needs no further look, by account, as long as it wants just that."""
+        self._oldest_at: dict[str, float] = {}
+        """No report of the account is from before (epoch s)."""
 
     def run(self) -> ReportsSwept:
         """One look at all. What fails at one account keeps nobody else's from being looked at; the first failure is
         raised at the end, and the next run finds what this one left."""
         swept, trouble = ReportsSwept(), None
-        for account in self._world.reports.accounts():
+        accounts = self._world.reports.accounts()
+        # One that was deleted counts from 1 again, should anybody use its name.
+        self._looked_at = {account: self._looked_at[account] for account in accounts if account in self._looked_at}
+        for account in accounts:
             try:
                 self._look(account, swept)
             except StoreError as error:
@@ -60,16 +67,11 @@ class ReportSweeper:
 
     def _look(self, account: str, swept: ReportsSwept) -> None:
         policy, now = ReportPolicy.of(self._world.policies, account), self._world.clock.now()
-        if policy.keep_days is not None:
-            for row in self._after(account, None):
-                expires_at = policy.expires_at(row)
-                if expires_at is None or expires_at > now:
-                    break
-                self._drop(row, "is kept no longer")
-                swept.expired += 1
-        looked_at = account, policy.public
-        self._looked_at.pop((account, not policy.public), None)  # Should the account change its mind, all count again.
-        for row in self._after(account, self._looked_at.get(looked_at)):
+        outdated = policy.outdated(now)
+        if outdated is not None and self._oldest_at.get(account, outdated) <= outdated:
+            self._expire(account, outdated, swept)
+        of, looked_at = self._looked_at.get(account, (policy, None))
+        for row in self._after(account, looked_at if of == policy else None):
             is_old = row.created_at <= now - ABANDONED_S
             if row.kept_at is None and is_old:
                 self._drop(row, "never came whole")
@@ -79,13 +81,22 @@ class ReportSweeper:
                     hide(self._world.reports, self._world.report_files, row)
                     swept.hidden += 1
             if is_old:
-                self._looked_at[looked_at] = row.id
+                self._looked_at[account] = policy, row.id
 
-    def _after(self, account: str, number: int | None) -> Iterator[ReportRow]:
-        """The oldest first. What goes or changes on the way moves nothing."""
-        while rows := self._world.reports.page(account, _PAGE, number, oldest_first=True):
+    def _expire(self, account: str, outdated: float, swept: ReportsSwept) -> None:
+        for row in self._after(account, None, first=1):  # Mostly none is due, and nothing more is read.
+            if row.created_at > outdated:
+                self._oldest_at[account] = row.created_at
+                break
+            self._drop(row, "is kept no longer")
+            swept.expired += 1
+
+    def _after(self, account: str, number: int | None, first: int | None = None) -> Iterator[ReportRow]:
+        """The oldest first, `first` of them in the first page. What goes or changes on the way moves nothing."""
+        limit = first or _PAGE
+        while rows := self._world.reports.page(account, limit, number, oldest_first=True):
             yield from rows
-            number = rows[-1].id
+            number, limit = rows[-1].id, _PAGE
 
     def _drop(self, row: ReportRow, why: str) -> None:
         drop(self._world.reports, self._world.report_files, row)

@@ -12,23 +12,16 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
-from daskscope.errors import NotFound, PermissionDenied
-from daskscope_lambdas.ports import (
-    Clock,
-    Missing,
-    Policies,
-    ReportDraft,
-    ReportFiles,
-    ReportRow,
-    Reports,
-    Upload,
-)
+from daskscope.errors import Conflict, NotFound, PermissionDenied
+from daskscope_lambdas.ports import Conflict as Changed
+from daskscope_lambdas.ports import Missing, ReportDraft, ReportFiles, ReportRow, Reports, Upload
 from daskscope_lambdas.service.base62 import Random, code
 from daskscope_lambdas.service.report_checks import HEAD_BYTES, BadReportError, check_announced, check_file
 from daskscope_lambdas.service.report_policy import ReportPolicy
 from daskscope_lambdas.service.tokens import Principal, require
+from daskscope_lambdas.service.world import World
 
 logger = logging.getLogger("daskscope.reports")
 
@@ -36,19 +29,6 @@ Note = Callable[[ReportRow], object]
 
 UPLOAD_S = 900.0
 """An upload has to begin within so long."""
-
-
-class ReportWorld(Protocol):
-    """As wiring.Adapters."""
-
-    @property
-    def reports(self) -> Reports: ...
-    @property
-    def report_files(self) -> ReportFiles: ...
-    @property
-    def policies(self) -> Policies: ...
-    @property
-    def clock(self) -> Clock: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +46,7 @@ class Announced:
 class ReportKeeper:
     """Safe to use from many threads."""
 
-    def __init__(self, world: ReportWorld, random: Random = secrets.token_bytes) -> None:
+    def __init__(self, world: World, random: Random = secrets.token_bytes) -> None:
         self._reports, self._files = world.reports, world.report_files
         self._policies, self._clock, self._random = world.policies, world.clock, random
 
@@ -101,7 +81,8 @@ class ReportKeeper:
     def uploaded(self, principal: Principal, id: int) -> ReportRow:
         """Look at what was brought and keep it; one that is kept already stays as it is.
 
-        Raises PermissionDenied, NotFound, BadReportError: then neither file nor row is left.
+        Raises PermissionDenied, NotFound, Conflict where another came meanwhile, and BadReportError: then neither file
+        nor row is left.
         """
         require(principal, "report")
         row = self.find(principal.account, id)
@@ -110,27 +91,32 @@ class ReportKeeper:
         if row.kept_at is not None:
             return row
         try:
-            size_bytes, head = self._files.arrived(row.link, HEAD_BYTES)
+            arrived = self._files.arrived(row.link, HEAD_BYTES)
         except Missing as error:
             raise NotFound(
                 f"No file has come for report {id}. Upload it within {UPLOAD_S / 60:.0f} minutes of announcing it, or "
                 "announce it again."
             ) from error
         try:
-            check_file(size_bytes, head, row.size_bytes)
+            check_file(arrived.size_bytes, arrived.head, row.size_bytes)
         except BadReportError:
             self._files.discard(row.link)
             self._reports.remove(row.account, row.id)
             raise
-        return self._keep(row)
+        return self._keep(row, arrived.version)
 
-    def _keep(self, row: ReportRow) -> ReportRow:
+    def _keep(self, row: ReportRow, version: str) -> ReportRow:
         private = self.policy(row.account).is_private(row)
         if private and not row.private:
             self._reports.set_private(row.account, row.id, True)
         try:
-            self._files.keep(row.link, private)
+            self._files.keep(row.link, private, version)
             kept = self._reports.keep(row.account, row.id, self._clock.now())
+        except Changed as error:
+            raise Conflict(
+                f"Another file was brought for report {row.id} while the one before it was looked at: bring one, and "
+                "say then that it is there."
+            ) from error
         except Missing:
             self._files.delete(row.link)  # Somebody deleted the report in this very moment.
             _no_report(row.account, row.id)
@@ -180,6 +166,8 @@ class ReportKeeper:
         shown = self._reports.set_private(row.account, row.id, False)
         if row.kept_at is not None:
             self._files.move(row.link, False)
+        if not self.policy(row.account).public:  # Said in this very moment, and the sweep may have passed it.
+            return hide(self._reports, self._files, row)
         return shown
 
     def delete(self, principal: Principal, id: int, note: Note) -> ReportRow:

@@ -41,9 +41,11 @@ def _finished(computation: Record) -> Answer:
 
 
 def _cost(cost: Record) -> Answer:
+    figures = {"dollars": cost["dollars"], "currency": cost["currency"]}
     if cost["dollars"] is None:
-        return {"verdict": "unknown", "sentence": f"{cost['basis'].capitalize()}."}
-    return {"verdict": cost["quality"], "sentence": f"{money(cost['dollars'], cost['currency'])}, {cost['basis']}."}
+        return {"verdict": "unknown", "sentence": f"{cost['basis'].capitalize()}.", **figures}
+    sentence = f"{money(cost['dollars'], cost['currency'])}, {cost['basis']}."
+    return {"verdict": cost["quality"], "sentence": sentence, **figures}
 
 
 def _alike(computation: Record) -> Answer:

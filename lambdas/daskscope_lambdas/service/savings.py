@@ -7,12 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from daskscope_lambdas.service.closing import IDLED
 from daskscope_lambdas.service.records import MISSED
 from daskscope_lambdas.service.words import count, duration, money
 from daskscope_query.given import ask_given
 
-IDLE = "idle-timeout-exceeded"
-"""In Dask's word, as the last message has it."""
 LEAST = 5
 """So many clusters must have idled on, or nothing is told from them."""
 BEFORE_DAYS = 90
@@ -27,7 +26,7 @@ def saved(catalog: pa.Table, days: tuple[date, date], now: float, user: str | No
     (row,) = ask_given(
         "savings",
         {"catalog": catalog},
-        reason=IDLE,
+        reason=IDLED,
         missed=MISSED,
         now_s=now,
         first_day=days[0],

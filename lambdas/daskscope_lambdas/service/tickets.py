@@ -22,6 +22,8 @@ LONG_SIGN_IN_S = 86_400.0
 INVITATION_S = 7 * 86_400.0
 MAX_CODE = 64
 """Characters. What is longer is no code."""
+_ID = 12
+"""Hex digits of a key."""
 
 _NAMES: Mapping[TicketKind, str] = {
     "sign-in": "sign-in link",
@@ -78,14 +80,16 @@ def invitation(
     by: str,
     *,
     user: str | None = None,
+    made_with: str | None = None,
     good_s: float = INVITATION_S,
     random: Random = secrets.token_bytes,
 ) -> Link:
     """Lets one person into `account`, once: `join?code=...`. `user`: that one alone; None: whoever brings it.
+    `made_with`: key id of the token without which it is not good, either.
 
     Raises ValueError for an impossible account.
     """
-    told = {"account": layout.checked_account(account), "role": role, "by": by, "user": user}
+    told = {"account": layout.checked_account(account), "role": role, "by": by, "user": user, "made_with": made_with}
     text, ticket = issue(tickets, clock, "invitation", told, good_s, random)
     return Link(f"join?code={text}", ticket.expires_at)
 
@@ -114,6 +118,11 @@ def look(tickets: Tickets, clock: Clock, kind: TicketKind, text: str) -> Ticket:
 def take(tickets: Tickets, clock: Clock, kind: TicketKind, text: str) -> Ticket:
     """The ticket, which is gone then: of many callers one gets it. Raises NotFound, as `look`."""
     return _good(clock, kind, text, tickets.take)
+
+
+def id_of(ticket: Ticket) -> str:
+    """Names it to people, to whom it tells nothing of the text."""
+    return ticket.key[:_ID]
 
 
 def key(kind: TicketKind, text: str) -> str:

@@ -30,6 +30,10 @@ OF_ROLES: dict[Role, frozenset[Scope]] = {
 }
 """What a person may in an account, by what they are there; a token of theirs may no more."""
 
+HARMLESS: frozenset[Scope] = frozenset({"ingest"})
+"""What leads to no data, whoever comes by it."""
+
+_A: dict[Role, str] = {"viewer": "a viewer", "member": "a member", "admin": "an admin"}
 _KEY_ID = re.compile(r"[0-9A-Za-z]{12}")
 _TOKEN = re.compile(r"dks_([0-9A-Za-z]{12})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})")
 
@@ -50,11 +54,14 @@ class Principal:
     """None for the token of a site, which is nobody's."""
     role: Role | None = None
     """The user's in the account."""
+    made_by: str | None = None
+    """Of the token of a site: the user who was given it, if it was one."""
 
     @property
     def who(self) -> str:
-        """For what tells who did something: a user, else the token by its name."""
-        return self.user or self.name
+        """For what tells who did something: a user, else `token <name>`. No user's name has a blank in it: whatever a
+        token is called, it is taken for nobody."""
+        return self.user or f"token {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +84,12 @@ def mint(
     user: str | None = None,
     kind: Literal["token", "session"] = "token",
     parent: str | None = None,
+    made_by: str | None = None,
+    replaces: str | None = None,
     note: Callable[[TokenRow], object] | None = None,
 ) -> tuple[str, TokenRow]:
     """A new token: its text, which is kept nowhere, and its row, which is. `random` gives so many random bytes.
-    `user`, `kind` and `parent` as in TokenRow. `note` is told the row before it is kept.
+    `user`, `kind`, `parent`, `made_by` and `replaces` as in TokenRow. `note` is told the row before it is kept.
 
     Raises ValueError for no or unknown scopes, an impossible account, or an expiry that is past.
     """
@@ -103,6 +112,8 @@ def mint(
         user=user,
         kind=kind,
         parent=parent,
+        made_by=made_by,
+        replaces=replaces,
     )
     if note:
         note(row)
@@ -127,12 +138,22 @@ def is_key_id(text: str) -> bool:
 
 
 def require(principal: Principal, scope: Scope) -> None:
-    """Raises PermissionDenied unless the token was made with `scope`."""
-    if scope not in principal.scopes:
-        has = ", ".join(sorted(principal.scopes)) or "do nothing here"
+    """Raises PermissionDenied unless they may do what `scope` lets one do; says whether role or token stands in the
+    way."""
+    if scope in principal.scopes:
+        return
+    user, role, account = principal.user, principal.role, principal.account
+    if user and role and scope not in OF_ROLES[role]:
+        able: Role = "member" if scope in OF_ROLES["member"] else "admin"
         raise PermissionDenied(
-            f"The token {principal.name!r} may {has}, and this needs one that may {scope}: use another token."
+            f"{user} is {_A[role]} of account {account}, and this needs {_A[able]}: ask one of its admins "
+            "(`daskscope user list` names them)."
         )
+    has = ", ".join(sorted(principal.scopes)) or "do nothing here"
+    todo = f" {user} may, as {_A[role]} of {account}: log in again, or use" if user and role else " Use"
+    raise PermissionDenied(
+        f"The token {principal.name!r} may {has}, and this needs one that may {scope}.{todo} another token."
+    )
 
 
 def _checksum(text: str) -> str:

@@ -120,7 +120,7 @@ def _lines(samples: Rows) -> list[dict[str, Any]]:
         ),
         chart(
             "Tasks",
-            f"at most {count(doing, 'task')} on workers, {waiting:,} waiting (grey)",
+            f"at most {doing:,} on workers, {waiting:,} waiting (grey), in {count(len(samples), 'sample')}",
             max(doing, waiting),
             waiting="waiting",
             processing="processing",

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from daskscope import __version__
 from daskscope.errors import (
     BadRequest,
     DaskscopeError,
@@ -158,6 +159,7 @@ def _how_to_install(command: str, error: ModuleNotFoundError) -> str:
 @click.group(
     cls=LazyGroup, name="scope", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88}
 )
+@click.version_option(__version__, message="%(version)s")
 @click.pass_context
 def scope(ctx: click.Context) -> None:
     """Every Dask cluster your team ever ran: did it finish, what failed, what took the time."""

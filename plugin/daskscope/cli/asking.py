@@ -6,6 +6,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,17 +19,22 @@ if TYPE_CHECKING:
 
 NO_CLUSTER = "No cluster yet: `daskscope.register()` on a client makes the first."
 
-_SERVER = """A server's address, or where a lake lies: a folder, or s3://BUCKET/PREFIX.  [default: the setting, or the
-server on this machine]"""
+_DEFAULT = "[default: the setting, or the server on this machine]"
 
 
 def whom(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say whom to ask, about whose clusters: `server`, `account` and `timeout`."""
+    return _whom(
+        command,
+        f"A server's address, or where a lake lies: a folder, or s3://BUCKET/PREFIX.  {_DEFAULT}",
+        "Whose clusters",
+    )
+
+
+def _whom(command: Callable[..., Any], where: str, whose: str) -> Callable[..., Any]:
     decorators = (
-        click.option(
-            "--account", "--workspace", "account", metavar="NAME", help="Whose clusters; else the token's own."
-        ),
-        click.option("--server", metavar="WHERE", help=_SERVER),
+        click.option("--account", "--workspace", "account", metavar="NAME", help=f"{whose}; else the token's own."),
+        click.option("--server", metavar="WHERE", help=where),
         click.option("--timeout", metavar="SPAN", default=TIMEOUT, show_default=True, help="To wait for one answer."),
     )
     return functools.reduce(lambda inner, decorate: decorate(inner), reversed(decorators), command)
@@ -36,8 +42,27 @@ def whom(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def asking(command: Callable[..., Any]) -> Callable[..., Any]:
     """The same options; `command(session, ...)` gets a Session, which is closed after it."""
+    return whom(_with_session(command))
 
-    @whom
+
+def asking_server(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, of what no lake has: who may what, and reports."""
+    run = _with_session(command)
+
+    @functools.wraps(run)
+    def check(*, server: str | None, **options: Any) -> Any:
+        place = urlsplit(server or "http:")
+        if place.scheme not in ("http", "https"):
+            shown = "this" if "@" in str(server) else server
+            raise click.UsageError(
+                f"--server: {shown} is no server, and a lake has none of this; allowed: https://HOST, http://HOST:PORT."
+            )
+        return run(server=server, **options)
+
+    return _whom(check, f"Its address.  {_DEFAULT}", "The account that is meant")
+
+
+def _with_session(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(*, account: str | None, server: str | None, timeout: str, **options: Any) -> Any:
         from daskscope.session import Session  # not at the top: `daskscope --help` loads every command

@@ -8,8 +8,13 @@ import webbrowser
 
 
 def show(url: str, wanted: bool | None) -> bool:
-    """Open it, if it is wanted, or nobody said and there is a desktop in front of this process; whether it was done."""
-    return (wanted if wanted is not None else _has_desktop()) and webbrowser.open(url)
+    """Open it, if that is wanted; whether it was done."""
+    return is_wanted(wanted) and webbrowser.open(url)
+
+
+def is_wanted(said: bool | None) -> bool:
+    """What was said, or whether there is a desktop in front of this process."""
+    return said if said is not None else _has_desktop()
 
 
 def _has_desktop() -> bool:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Literal
 import dask.config
 
 from daskscope import __version__, configuration, login, settings
+from daskscope.admission import refusal
 from daskscope.api_version import API
+from daskscope.discovery import find_server
 from daskscope.errors import PermissionDenied, SettingsError
 from daskscope.message_file import BAD, first
 from daskscope.records import printable
@@ -89,7 +91,7 @@ def of_dask() -> Iterator[Finding]:
 
 def of_server(connection: Connection, clock: Callable[[], float] = time.time) -> Iterator[Finding]:
     """Whether somebody answers, whose the token is, and whether the clocks agree. Raises DaskscopeError."""
-    me = connection.get("/whoami", {})
+    me = connection.whoami()
     release, api = me.get("version", "of an earlier release"), me.get("api", API)
     said = f"{connection.source.name} answers: daskscope {release}, API {api}; here is {__version__}, API {API}."
     yield Finding("server", "ok", printable(said))
@@ -100,6 +102,18 @@ def of_server(connection: Connection, clock: Callable[[], float] = time.time) ->
     said = f"The token {me['name']!r} of {whose} {me['account']} may {scopes}{instead}."
     yield Finding("token", "ok" if can_read else "warn", printable(said))
     yield from _clock(connection, clock)
+
+
+def of_reporting(server: str | None, account: str | None) -> Iterator[Finding]:
+    """Whether the server takes what `register()` would send it. Raises SettingsError."""
+    configured = settings.load().but(server=server, account=account)
+    found = find_server(configured)
+    if found is None or configured.disabled:
+        return
+    if said := refusal(found, configured.data):
+        yield Finding("report", "fail", printable(f"Clusters that are registered here cannot report. {said}"))
+    else:
+        yield Finding("report", "ok", "Clusters that are registered here can report.")
 
 
 def _clock(connection: Connection, clock: Callable[[], float]) -> Iterator[Finding]:

@@ -59,6 +59,8 @@ def _asked(server: str | None, account: str | None, timeout: str) -> Iterator[Fi
     connection = Connection(server, account=account, timeout=timeout)
     try:
         yield from checks.of_server(connection)
+        if connection.source.pages is not None:
+            yield from checks.of_reporting(server, account)
     finally:
         connection.close()
     with Session(server, account=account, timeout=timeout) as session:

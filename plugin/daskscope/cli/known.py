@@ -48,7 +48,7 @@ def cache_folder() -> Path:
 def _file(server: str | None, account: str | None) -> Path:
     """One for each server and account that are asked."""
     configured = settings.load()
-    whose = account or configured.account or configured.login_account
+    whose = account or configured.account or (configured.login.account if configured.login else None)
     asked = json.dumps([server or named_server(configured), whose, configured.data])
     return cache_folder() / f"clusters-{hashlib.sha256(asked.encode()).hexdigest()[:16]}.json"
 

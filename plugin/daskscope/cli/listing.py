@@ -14,6 +14,7 @@ from daskscope.cli.table import table
 from daskscope.records import Records
 
 Show = Callable[[Records], str]
+Asking = Callable[[Callable[..., Any]], Callable[..., Any]]
 NOTHING = "No records."
 _EXIT_CODE = "daskscope.exit_code"
 
@@ -53,10 +54,13 @@ def shaped(command: Callable[..., Any]) -> Callable[..., Any]:
     return functools.reduce(lambda inner, decorate: decorate(inner), reversed(decorators), command)
 
 
-def listing(command: Callable[..., Records], show: Show = table, nothing: str = NOTHING) -> click.Command:
+def listing(
+    command: Callable[..., Records], show: Show = table, nothing: str = NOTHING, asking: Asking = asking
+) -> click.Command:
     """A command that writes the Records of `command(session, ...)`, with the options that every list has.
 
-    `show` is how a table of them looks, and `nothing` what is said on a terminal where there are none.
+    `show` is how a table of them looks, `nothing` what is said on a terminal where there are none, and `asking` adds
+    whom to ask.
     """
 
     n_own = len(getattr(command, "__click_params__", ()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,8 +13,9 @@ from daskscope import login as file
 from daskscope import parsing, settings
 from daskscope.arguments import TIMEOUT, timeout_of
 from daskscope.cli.browser import show
+from daskscope.cli.given import token_of
 from daskscope.discovery import Server, find_server, is_loopback, is_same, shared_folder
-from daskscope.errors import DaskscopeError, NotLoggedIn, ServerUnreachable, SettingsError
+from daskscope.errors import DaskscopeError, ServerUnreachable, SettingsError
 from daskscope.login import Login
 from daskscope.records import printable
 
@@ -43,8 +43,8 @@ def login(server: str | None, token: str | None, account: str | None, wanted: bo
     """
     from daskscope.approval import checked
 
-    found = settings.load().but(server=server, account=account)
-    token = _given(token)
+    found = settings.load().but(server=_address(server), account=account)
+    token = token_of(token, "--token")
     _on_disk("written", file.prepare)
     there = _server(found, token)
     if there.url.startswith("http://") and not is_loopback(there.url):
@@ -68,8 +68,8 @@ def login(server: str | None, token: str | None, account: str | None, wanted: bo
 def logout(timeout: str) -> None:
     """Forget who is logged in here, and end the tokens of the login.
 
-    Clusters that report with them report no more. The token of a site, which is not yours alone, is forgotten here and
-    good still.
+    Clusters that report with them report no more. A token that you brought (`login --token`) is forgotten here and good
+    still: others may use it, or you elsewhere.
     """
     known = _on_disk("read", file.kept)
     if known is None:
@@ -77,14 +77,11 @@ def logout(timeout: str) -> None:
         return
     _on_disk("removed", file.forget)
     try:
-        _end(known, settings.load().data, timeout)
-    except NotLoggedIn:
-        pass  # They have expired, or somebody revoked them before.
+        ended = _end(known, settings.load().data, timeout)
     except DaskscopeError:
-        _say(f"The login at {known.server} is forgotten here. Its tokens are good there until they expire:")
+        _say(f"The login at {known.server} is forgotten here, but its tokens may be good there until they expire:")
         raise
-    is_site_s = " Its token, of a site, is good still." if known.user is None else ""
-    _say(f"Logged out of {known.server}.{is_site_s}")
+    _say(f"Logged out of {known.server}. {ended}".rstrip())
 
 
 def _approved(remote: Remote, data: str, wanted: bool | None) -> Approved:
@@ -102,13 +99,14 @@ def _approved(remote: Remote, data: str, wanted: bool | None) -> Approved:
     return approval.wait(request)
 
 
-def _end(known: Login, data: str, timeout: str) -> None:
-    """Its tokens are good no more, but for one of a site, which others use."""
+def _end(known: Login, data: str, timeout: str) -> str:
+    """Its tokens are good no more, but for one that somebody brought; a sentence that says so."""
     from daskscope.approval import end
 
-    if known.user is not None:
-        with contextlib.closing(_remote(Server(known.server, known.token, origin="login"), timeout)) as remote:
-            end(remote, data)
+    if known.is_given:
+        return "The token that you brought is good still: `daskscope token revoke` ends one."
+    with contextlib.closing(_remote(Server(known.server, known.token, origin="login"), timeout)) as remote:
+        return end(remote, data)
 
 
 def _remote(server: Server, timeout: str) -> Remote:
@@ -127,14 +125,18 @@ def _server(found: Settings, token: str | None) -> Server:
             "No server to log in at: daskscope.server is not set, and none runs on this machine. Name it: "
             "`daskscope login --server https://HOST`."
         )
-    return Server(there.url, token, origin="given")
+    return Server(there.url, token, origin="given", address=there.address)
 
 
-def _given(token: str | None) -> str | None:
-    """Raises SettingsError, which does not show it."""
-    if token == "-":  # noqa: S105 - no token but where it comes from
-        token = click.prompt("Token", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline().strip()
-    return parsing.token("token", token)
+def _address(server: str | None) -> str | None:
+    """Raises UsageError, which shows no password."""
+    try:
+        return parsing.url("server", server)
+    except SettingsError as error:
+        shown = "the address" if "@" in str(server) else repr(server)
+        raise click.UsageError(
+            f"--server: {shown} is none of a server; allowed: https://HOST, http://HOST:PORT."
+        ) from error
 
 
 def _on_disk(done: str, act: Callable[[], T]) -> T:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daskscope.cli.asking import asking, clusters_known, number_of
+from daskscope.cli.asking import asking, asking_server, clusters_known, number_of
 from daskscope.cli.browser import show
 from daskscope.cli.formats import TABLE, document
 from daskscope.cli.listing import formatted, listing
+from daskscope.errors import ServerUnreachable
 from daskscope.records import printable
 
 if TYPE_CHECKING:
@@ -36,11 +37,14 @@ def _list(session: Session, **options: Any) -> Records:
     return session.list_performance_reports(**options)
 
 
-report.add_command(listing(_list, nothing="No report is kept yet: daskscope.performance_report() makes one."), "list")
+report.add_command(
+    listing(_list, nothing="No report is kept yet: daskscope.performance_report() makes one.", asking=asking_server),
+    "list",
+)
 
 
 @report.command()
-@asking
+@asking_server
 @click.argument("file", type=_file)
 @click.option("--private", is_flag=True, help="For members of the account alone; else for whoever has the address.")
 @click.option("--title", metavar="TEXT", help=_TITLE)
@@ -51,7 +55,7 @@ def upload(session: Session, file: Path, private: bool, title: str | None, form:
 
 
 @report.command("open")
-@asking
+@asking_server
 @_report
 @click.option("--browser/--no-browser", default=None, help="Open it, or only print its address.  [default: open it]")
 def open_(session: Session, report_id: int, browser: bool | None) -> None:
@@ -62,22 +66,28 @@ def open_(session: Session, report_id: int, browser: bool | None) -> None:
 
 
 @report.command()
-@asking
+@asking_server
 @_report
 @click.option("-o", "--output", type=_target, help="Into this file.  [default: the report's own name]")
-def download(session: Session, report_id: int, output: Path | None) -> None:
-    """Write REPORT to a file, and print which. Scripts of who made it run where it is opened."""
+@click.option("--yes", is_flag=True, help="Do not ask whether a file that is there may be overwritten.")
+def download(session: Session, report_id: int, output: Path | None, yes: bool) -> None:
+    """Write REPORT to a file, and print which; a private one's is for you alone to read. Scripts of who made it run
+    where it is opened."""
+    if output is not None and output.exists() and not yes:
+        click.confirm(printable(f"{output} is there already: overwrite it"), abort=True, err=True)
     try:
         path = session.download_performance_report(report_id, output)
     except FileExistsError as error:
         raise click.UsageError(f"{error} Say -o FILE.") from error
+    except ServerUnreachable:  # which is an OSError, too, and none of the file's
+        raise
     except OSError as error:
         raise _unwritten(output or Path(), error) from error
     click.echo(printable(str(path)))
 
 
 @report.command()
-@asking
+@asking_server
 @_report
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete(session: Session, report_id: int, yes: bool) -> None:
@@ -92,7 +102,7 @@ def delete(session: Session, report_id: int, yes: bool) -> None:
 
 
 @report.command()
-@asking
+@asking_server
 @_report
 @formatted(TABLE, "json")
 def public(session: Session, report_id: int, form: str) -> None:
@@ -101,7 +111,7 @@ def public(session: Session, report_id: int, form: str) -> None:
 
 
 @report.command()
-@asking
+@asking_server
 @_report
 @formatted(TABLE, "json")
 def private(session: Session, report_id: int, form: str) -> None:
@@ -137,6 +147,8 @@ def make(
     which = None if cluster is None else number_of(session, cluster)
     try:
         path = session.report(which, computation, output, tasks=tasks)
+    except ServerUnreachable:  # which is an OSError, too, and none of the file's
+        raise
     except OSError as error:
         raise _unwritten(output or Path(), error) from error
     click.echo(printable(str(path)))

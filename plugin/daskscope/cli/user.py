@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from daskscope.arguments import UserRole
-from daskscope.cli.asking import asking
+from daskscope.cli.asking import asking_server
 from daskscope.cli.formats import TABLE, document
 from daskscope.cli.listing import formatted, listing
 from daskscope.records import printable
@@ -32,14 +32,14 @@ def _list(session: Session, **options: Any) -> Records:
     return session.list_users(**options)
 
 
-user.add_command(listing(_list), "list")
+user.add_command(listing(_list, asking=asking_server), "list")
 
 
 @user.command()
 @click.option("--role", type=click.Choice(get_args(UserRole)), default="member", show_default=True)
 @click.option("--user", "name", metavar="NAME", help="Who alone may accept.  [default: whoever has the link]")
 @formatted(TABLE, "json")
-@asking
+@asking_server
 def invite(session: Session, role: UserRole, name: str | None, form: str) -> None:
     """Make an invitation and print its link, this once: good once, for a week.
 
@@ -55,18 +55,34 @@ def invite(session: Session, role: UserRole, name: str | None, form: str) -> Non
         click.echo(printable(made["url"]))
 
 
+def _invitations(session: Session, **options: Any) -> Records:
+    """List the invitations that nobody has accepted yet (as an admin)."""
+    return session.list_invitations(**options)
+
+
+user.add_command(listing(_invitations), "invitations")
+
+
 @user.command()
-@asking
+@asking_server
+@click.argument("id", metavar="ID")
+def withdraw(session: Session, id: str) -> None:
+    """Withdraw the invitation ID of `daskscope user invitations`: nobody joins by its link any more."""
+    click.echo(printable(session.withdraw_invitation(id)["sentence"]), err=True)
+
+
+@user.command()
+@asking_server
 @click.argument("name", metavar="USER")
 @click.argument("role", type=click.Choice(get_args(UserRole)))
 def role(session: Session, name: str, role: UserRole) -> None:
     """Make USER an admin, a member or a viewer of the account."""
     changed = session.set_role(name, role)
-    click.echo(printable(f"{changed['user']} is {changed['role']} of account {changed['account']} now."), err=True)
+    click.echo(printable(changed["sentence"]), err=True)
 
 
 @user.command()
-@asking
+@asking_server
 @click.argument("name", metavar="USER")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def remove(session: Session, name: str, yes: bool) -> None:

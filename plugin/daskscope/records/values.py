@@ -109,4 +109,11 @@ def _mapping(name: str, pairs: Mapping[Any, Any]) -> str:
             text = f"{text.replace('$', '')} {currency}"
         return text if not text or text.startswith("<") or pairs.get("quality") == "measured" else f"~{text}"
     # Its keys are task states and actions, and no fields: `memory` is a count here.
-    return ", ".join(f"{key}={_text('', item)}" for key, item in pairs.items())
+    return ", ".join(f"{key}={_within(item)}" for key, item in pairs.items())
+
+
+def _within(item: Any) -> str:
+    """A value that stands among others: what it is of, and that it is none, has to be seen."""
+    if item is None:
+        return "none"
+    return f"({_text('', item)})" if isinstance(item, Mapping) else _text("", item)

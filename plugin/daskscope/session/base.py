@@ -47,8 +47,9 @@ class Base:
 
     def whoami(self) -> Record:
         """Whose the token is: its `account`, `name` and `scopes`, its `user` (null for the token of a site), what they
-        are in that account (`role`) and which `accounts` they are in; and `version` and `api` of the server."""
-        return Record(self._connection.get("/whoami", {}))
+        are in that account (`role`) and which `accounts` they are in; and `version` and `api` of the server. It is the
+        account that the session was told, or the token's own. Raises NotFound for one that they are not in."""
+        return Record(self._connection.whoami())
 
     def _asked(self, account: str | None, workspace: str | None, limit: int | None = None) -> str:
         """The account that is asked about; by then nothing else is wrong with the arguments. Raises SettingsError."""

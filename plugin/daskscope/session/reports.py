@@ -19,6 +19,8 @@ from daskscope.records import Record, Records
 from daskscope.session.base import Base, part
 
 _REPORTS = ("id", "filename", "title", "user", "private", "size", "created", "expires", "status", "url")
+MOST_TITLE = 200
+"""Characters, as the server takes them."""
 _MOST_BYTES = 200
 """Of a file's name."""
 _NOT_OF_A_NAME = re.compile(r"[^\w.@+ -]+")
@@ -62,11 +64,14 @@ class Reports(Base):
         Whoever has the `url` may see it, or, if it is `private`, members of the account alone; where the account allows
         no public ones it becomes private. Raises OSError for a file that cannot be read.
         """
+        title = checked_title(title)
         asked, server, path = self._asked(account, workspace), self._server(), Path(filename)
         with (
             Progress(None, "uploaded", format_bytes) as progress,
             transfer.Outgoing(path, progress) as file,
         ):
+            if not file.n_bytes:
+                raise SettingsError("filename", str(path), "an HTML report, and this file is empty")
             user = system_user()
             announced = {
                 "filename": path.name,
@@ -89,7 +94,8 @@ class Reports(Base):
         workspace: str | None = None,
     ) -> Path:
         """Write a kept report to a file, whose path is returned: `filename`, which is overwritten, or else the name it
-        has on the server, in the current folder, where nothing is overwritten.
+        has on the server, in the current folder, where nothing is overwritten. Of a private report it is for you alone
+        to read.
 
         Its scripts run in whatever browser opens it: open what you trust. Raises NotFound, FileExistsError, OSError.
         """
@@ -101,7 +107,7 @@ class Reports(Base):
         path = Path(_safe(str(found.get("filename")))) if filename is None else Path(filename)
         if filename is None and path.exists():
             raise FileExistsError(f"{path} is there already: say under which name the report is to be saved.")
-        transfer.fetch(url, path, n_bytes, server)
+        transfer.fetch(url, path, n_bytes, server, for_all=found.get("private") is False)
         return path
 
     def change_performance_report(
@@ -150,14 +156,13 @@ class Reports(Base):
         return path
 
     def _server(self) -> str:
-        """The address of the server. Raises BadRequest for a lake in its place."""
-        pages = self._connection.source.pages
-        if pages is None:
+        """The address that is asked. Raises BadRequest for a lake in its place."""
+        if self._connection.source.pages is None:
             raise BadRequest(
                 f"{self._connection.name} is a lake without its server, and performance reports are the server's: name "
                 "the server's address in its place."
             )
-        return pages
+        return self._connection.source.name
 
     def _page(self, record: dict[str, Any]) -> str:
         return f"{self._connection.source.pages}/{record.get('url')}"
@@ -166,6 +171,14 @@ class Reports(Base):
         """With the whole address of its page."""
         url = self._page(record)
         return Record({**record, "url": url}, url=url)
+
+
+def checked_title(title: object) -> str | None:
+    """The title itself. Raises SettingsError for one that no server would take."""
+    if title is None or (isinstance(title, str) and 0 < len(title) <= MOST_TITLE and title.isprintable()):
+        return title
+    shown = f"{title[:20]}... ({len(title):,} characters)" if isinstance(title, str) and len(title) > 20 else title
+    raise SettingsError("title", shown, f"1 to {MOST_TITLE} printable characters, or None")
 
 
 def _safe(name: str) -> str:

@@ -22,6 +22,7 @@ class Rules(Base):
         self, subject: Subject, wish: Mapping[str, Any], account: str | None = None, *, workspace: str | None = None
     ) -> Record:
         """What the account wants of one subject from now on, in place of all that it wanted of it; needs a token that
-        may `admin`. Returns what is in force then. Raises BadRequest that names what is not allowed."""
+        may `admin`. Returns what is in force then, with a `sentence` where it names users of whom nobody knows. Raises
+        BadRequest that names what is not allowed."""
         among("subject", subject, get_args(Subject))
         return Record(self._connection.put(f"/{self._asked(account, workspace)}/policy/{subject}", wish))

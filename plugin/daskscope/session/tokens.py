@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, get_args
+from urllib.parse import quote
 
 from daskscope.arguments import Scope, among, seconds
 from daskscope.connection import PAGE
@@ -12,7 +13,7 @@ from daskscope.errors import SettingsError
 from daskscope.records import Record, Records
 from daskscope.session.base import Base, part
 
-_TOKENS = ("key_id", "name", "user", "scopes", "created", "expires", "last_used", "revoked")
+_TOKENS = ("key_id", "name", "kind", "user", "scopes", "created", "expires", "last_used", "revoked", "made_by")
 
 
 class Tokens(Base):
@@ -22,7 +23,7 @@ class Tokens(Base):
         self, account: str | None = None, *, limit: int | None = None, workspace: str | None = None
     ) -> Records:
         """The account's tokens and sessions (`kind`), none of their secrets: all of them for an admin, else one's
-        own. `user` is null for the token of a site; `last_used` is a day."""
+        own. `user` is null for the token of a site, which `made_by` made; `last_used` is a day."""
         return self._list(self._asked(account, workspace, limit), "tokens", {}, limit, _TOKENS, size=PAGE)
 
     def create_token(
@@ -64,17 +65,37 @@ class Tokens(Base):
         return Record(self._connection.post(f"/{asked}/tokens/{part(key_id)}/rotate", body))
 
     def revoke_token(self, key_id: str, account: str | None = None, *, workspace: str | None = None) -> Record:
-        """Ends a token, by the `key_id` of the list: whoever sends it is not let in any more. Raises NotFound."""
+        """Ends a token, by the `key_id` of the list: whoever sends it is not let in any more. Raises NotFound.
+
+        A whole token in its place is its own proof: whoever found one can end it, and with it what was made of it.
+        Raises NotLoggedIn for one that is good no more, or of another server.
+        """
+        if key_id.startswith(PREFIX):
+            return Record(self._connection.give_back(key_id))
         asked = self._asked(account, workspace)
         return Record(self._connection.delete(f"/{asked}/tokens/{part(key_id)}"))
 
+    def asks_to_sign_in(self, account: str | None = None, *, workspace: str | None = None) -> bool:
+        """Whether the account's pages are for browsers that are signed in alone."""
+        return not self._connection.answers_anybody(f"/{self._asked(account, workspace)}/clusters")
+
+    def sign_in_link(self, page: str | None = None) -> Record:
+        """A link that signs a browser in as whoever asks, once, and goes on to a `page` (its whole address), if one is
+        given: `url`, and until when it may be opened (`expires`). What is signed in by it ends with the token."""
+        made = self._connection.post("/sign-in-link", {}, {"url": str})
+        pages = self._connection.source.pages
+        after = f"&next={quote(page.removeprefix(f'{pages}/'), safe='')}" if page else ""
+        return Record({**made, "url": f"{pages}/{made['url'].lstrip('/')}{after}"})
+
     def _user(self) -> str:
         """Who asks. Raises SettingsError for the token of a site."""
-        user: object = self._connection.get("/whoami", {}).get("user")
+        user: object = self._connection.whoami().get("user")
         if not isinstance(user, str):
             raise SettingsError("personal", True, "False or None: the token that asks is of a site, and nobody's own")
         return user
 
 
+PREFIX = "dks_"
+"""What whole tokens begin with."""
 _SPAN = "a time span like '1 day', a number of seconds, or a timedelta"
 _EXPIRES = "a time span like '90 days', a number of seconds, a timedelta, or None for a token that does not expire"

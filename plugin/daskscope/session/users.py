@@ -10,6 +10,7 @@ from daskscope.records import Record, Records
 from daskscope.session.base import Base, part
 
 _USERS = ("user", "role", "added", "added_by")
+_INVITATIONS = ("id", "role", "user", "by", "expires")
 
 
 class Users(Base):
@@ -34,6 +35,18 @@ class Users(Base):
         body = {"role": _role(role), "user": user}
         made = self._connection.post(f"/{self._asked(account, workspace)}/users", body, {"url": str})
         return Record({**made, "url": f"{self._connection.source.pages}/{made['url'].lstrip('/')}"})
+
+    def list_invitations(
+        self, account: str | None = None, *, limit: int | None = None, workspace: str | None = None
+    ) -> Records:
+        """Those that nobody has accepted yet, which end first first: `id`, for whom (`user`, null for whoever has the
+        link), as what (`role`), by whom. Their links are kept nowhere."""
+        asked = self._asked(account, workspace, limit)
+        return self._list(asked, "invitations", {}, limit, _INVITATIONS, size=PAGE)
+
+    def withdraw_invitation(self, id: str, account: str | None = None, *, workspace: str | None = None) -> Record:
+        """Nobody joins any more by the invitation with that `id` of the list. Raises NotFound."""
+        return Record(self._connection.delete(f"/{self._asked(account, workspace)}/invitations/{part(id)}"))
 
     def set_role(
         self, user: str, role: UserRole, account: str | None = None, *, workspace: str | None = None

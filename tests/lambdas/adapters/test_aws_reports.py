@@ -11,7 +11,8 @@ import pytest
 
 from daskscope_lambdas.adapters.aws import Clients, S3Reports
 from daskscope_lambdas.adapters.system import SystemClock
-from daskscope_lambdas.ports import Missing, Upload
+from daskscope_lambdas.isolation import SEEN_S
+from daskscope_lambdas.ports import Conflict, Missing, Upload
 from daskscope_lambdas.testing import FakeClock
 from tests.aws_world import make_world, point_at
 from tests.emulator import Emulator
@@ -84,6 +85,39 @@ def test_what_is_sent_again_after_it_was_kept_changes_nothing(files: S3Reports) 
     assert kept["ContentType"] == "text/html; charset=utf-8"
     with pytest.raises(Missing):
         files.arrived(LINK, 1)
+
+
+def test_who_looks_at_a_private_one_over_and_over_makes_one_copy_whose_name_the_link_does_not_tell(
+    files: S3Reports,
+) -> None:
+    clock = FakeClock(1_700_000_010)  # as S3Reports counts: at the start of what looks share
+    first, second = (S3Reports(files._client, files._bucket, clock) for _ in range(2))
+    assert bring(offered(files)).status_code == 204
+    first.keep(LINK, private=True)
+    seen = {each.address(LINK, private=True) for each in (first, second, first)}
+    assert len(seen) == 1
+    assert sorted(_keys(files)) == [f"private/{LINK}.html", *seen]
+    assert LINK not in "".join(seen)
+    clock.advance(SEEN_S / 2)
+    seen.add(second.address(LINK, private=True))
+    first.move(LINK, private=False)
+    first.move(LINK, private=True)
+    seen.add(first.address(LINK, private=True))
+    assert len(seen) == 3, "it has another name after it was public"
+    for address in seen:
+        until = int(address.removeprefix("shown/").partition("-")[0])
+        assert clock.now() < until <= clock.now() + SEEN_S
+
+
+def test_a_large_one_that_was_changed_is_not_kept_either(files: S3Reports, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daskscope_lambdas.adapters.aws.report_files._AT_ONCE_BYTES", 8)
+    upload = offered(files)
+    bring(upload)
+    looked_at = files.arrived(LINK, 1).version
+    bring(upload, HTML.replace(b"report", b"phishy"))
+    with pytest.raises(Conflict):
+        files.keep(LINK, False, looked_at)
+    assert list(_keys(files)) == [f"incoming/{LINK}"]
 
 
 def test_addresses_are_of_the_buckets_own_region(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,16 @@ import pytest
 
 from daskscope.errors import SettingsError
 from daskscope_lambdas.embedded import credentials
-from daskscope_lambdas.embedded.listening import AS_ASKED, Proxied, checked_url, hosts, listen, listen_beside, port_of
+from daskscope_lambdas.embedded.listening import (
+    AS_ASKED,
+    Proxied,
+    checked_url,
+    hosts,
+    known_as,
+    listen,
+    listen_beside,
+    port_of,
+)
 
 LOOPBACK = {"127.0.0.1", "localhost", "[::1]"}
 
@@ -37,6 +46,43 @@ def test_names_are_those_of_this_machine_and_of_the_proxy_or_any_where_others_ma
     assert hosts("127.0.0.2", AS_ASKED) == LOOPBACK | {"127.0.0.2"}
     assert hosts("localhost", proxied) == LOOPBACK | {"dask.example", "reports.example", "hub"}
     assert hosts("0.0.0.0", proxied) is None
+
+
+@pytest.mark.parametrize("reports_url", [None, "http://reports.example"])
+def test_encrypted_pages_want_encrypted_reports(reports_url: str | None) -> None:
+    with pytest.raises(SettingsError, match="--reports-url") as refused:
+        Proxied(url="https://dask.example", reports_url=reports_url)
+    assert "https://dask.example (--url)" in str(refused.value)
+    Proxied(url="http://dask.example", reports_url=reports_url)
+    Proxied(url="https://dask.example", reports_url="https://dask.example:8443")
+
+
+@pytest.mark.parametrize("reports_url", ["https://dask.example", "https://DASK.example:443"])
+def test_reports_have_no_origin_of_the_pages(reports_url: str) -> None:
+    with pytest.raises(SettingsError, match="by another name or port than --url"):
+        Proxied(url="https://dask.example", reports_url=reports_url)
+
+
+def test_it_is_known_whether_reports_differ_by_their_port_alone() -> None:
+    one, other = "https://dask.example", "https://reports.example"
+    assert Proxied(url=one, reports_url=f"{one}:8443").has_one_name
+    assert not Proxied(url=one, reports_url=other).has_one_name
+    assert not AS_ASKED.has_one_name
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "known"),
+    [
+        ("0.0.0.0", "gpu-box", "gpu-box"), ("::", "gpu-box.example", "gpu-box.example"),
+        ("0.0.0.0", "", "127.0.0.1"), ("::", "Jörgs Mac", "[::1]"),
+        ("127.0.0.1", "gpu-box", "127.0.0.1"), ("10.0.0.7", "gpu-box", "10.0.0.7"), ("fe80::1", "gpu-box", "[fe80::1]"),
+    ],
+)  # fmt: skip
+def test_others_reach_all_addresses_by_the_machines_name(
+    monkeypatch: pytest.MonkeyPatch, host: str, name: str, known: str
+) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: name)
+    assert known_as(host) == known
 
 
 @pytest.mark.parametrize(

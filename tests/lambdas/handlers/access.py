@@ -38,8 +38,10 @@ START = cells("401|401|401|401|401|401|401|401|401|401|401|401|in|in|in|401|in")
 BY_SCHEDULER = START | {"cookie other": "nothing"}
 """Of one's own account, whichever that is."""
 WHOAMI = cells("401|account|account|in|in|in|in|in|401|401|401|account|401|401|401|401|401")
-GIVE_BACK = cells("401|in|in|in|in|in|in|in|401|401|401|in|401|401|401|401|401")
-"""In whichever account the token is good."""
+SIGN_IN_LINK = cells("401|account|account|403|in|in|in|in|401|401|401|account|401|401|401|401|401")
+"""A browser is to read at least."""
+GIVE_BACK = cells("401|in|in|in|in|in|in|in|401|401|in|in|401|401|401|401|401")
+"""Wherever its user is by now."""
 APPROVE = cells("401|401|401|401|401|401|401|401|401|401|401|401|in|in|in|401|in")
 APPROVE_CHANGE = APPROVE | {"cookie alone": "403"}
 FORM = ALL | {"cookie alone": "403"}
@@ -64,6 +66,8 @@ ROUTES: dict[tuple[str, str], dict[str, str]] = {
     ("POST", API + "/tokens"): OWN,
     ("POST", API + "/tokens/<key_id>/rotate"): OF_A_SITE,
     ("DELETE", API + "/tokens/<key_id>"): OF_A_SITE,
+    ("GET", API + "/invitations"): ADMIN,
+    ("DELETE", API + "/invitations/<id>"): ADMIN,
     ("POST", API + "/users"): ADMIN,
     ("PUT", API + "/users/<user>"): ADMIN,
     ("DELETE", API + "/users/<user>"): ADMIN,
@@ -94,6 +98,7 @@ ROUTES: dict[tuple[str, str], dict[str, str]] = {
     ("POST", "/api/v1/login"): ALL,
     ("POST", "/api/v1/login/token"): ALL,
     ("GET", "/api/v1/whoami"): WHOAMI,
+    ("POST", "/api/v1/sign-in-link"): SIGN_IN_LINK,
     # These come last: what they are asked with is good no more.
     ("POST", "/login"): FORM,
     ("POST", "/join"): FORM,

@@ -8,7 +8,7 @@ import pytest
 
 from daskscope_lambdas import wiring
 from daskscope_lambdas.env import LocalEnv
-from daskscope_lambdas.handlers import api, auditing, house, ingest, reading, sweep, write
+from daskscope_lambdas.handlers import api, api_login, auditing, house, ingest, reading, sweep, write
 from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.wiring import LocalAdapters
 
@@ -39,7 +39,7 @@ def world(adapters: LocalAdapters, env: LocalEnv, monkeypatch: pytest.MonkeyPatc
     cached = [house.env, house.adapters, house.gate, reading.catalog, reading.asker, reading.codes]
     cached += [reading.live_catalog, reading.prices]
     cached += [ingest._ingest, write._writer, write._letters, sweep._sweeper, sweep._report_sweeper]  # their own caches
-    cached += [auditing.audit]
+    cached += [auditing.audit, api_login.rates]
     for made in cached:
         made.cache_clear()
     yield adapters

@@ -112,6 +112,7 @@ class Things:
             "computation": lambda: self.computation,
             "key_id": self._key_id,
             "user": self._user,
+            "id": self._invitation,
             "subject": lambda: "reports",
             "number": self._report,
             "name": lambda: "style.css" if path.startswith("/static") else self._report(),
@@ -150,6 +151,11 @@ class Things:
     def _user(self) -> str:
         self._n += 1
         return People(self._world.users, self._world.clock).put("acme", f"guest{self._n}", "member", "test").user
+
+    def _invitation(self) -> str:
+        world = self._world
+        code = tickets.invitation(world.tickets, world.clock, "acme", "viewer", "ann").url.partition("code=")[2]
+        return tickets.id_of(tickets.look(world.tickets, world.clock, "invitation", code))
 
     def _report(self) -> str:
         """One of who is the member."""

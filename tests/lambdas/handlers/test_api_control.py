@@ -52,12 +52,12 @@ def test_from_the_asker_to_the_cluster(ask: Ask, token: Token, running: Post, wo
     assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (202, "application/json")
     told = json.loads(answer["body"])
     assert (told["asked_at"], told["by"], told["reason"], told["expected_by"]) == (
-        "2026-11-21T08:00:00.000Z", "test", "nobody needs it", "2026-11-21T08:00:10.000Z",
+        "2026-11-21T08:00:00.000Z", "token test", "nobody needs it", "2026-11-21T08:00:10.000Z",
     )  # fmt: skip
     assert told["sentence"].startswith("Cluster 1 is asked to close")
     assert wishes(running(message(seq=2))) == ["close"]
     row = world.clusters.find("acme", CLUSTER)
-    assert (row.close_asked_by, row.close_asked_reason) == ("test", "nobody needs it")
+    assert (row.close_asked_by, row.close_asked_reason) == ("token test", "nobody needs it")
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"reason": null}', b'{"reason": ""}', b'{"else": 1}'])

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from daskscope_lambdas.handlers import api, house
-from daskscope_lambdas.service.tokens import mint
+from daskscope_lambdas.service.people import People
+from daskscope_lambdas.service.tokens import OF_ROLES, mint
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
 from tests.lambdas.handlers.browsers import Browser, link, person
@@ -187,3 +188,66 @@ def test_any_token_gives_itself_back_and_no_other(world: LocalAdapters, get: Get
     assert whoami(get, found["token"])["user"] == "ann", "who stole a scheduler's token ends no more than that"
     assert post("/api/v1/logout", {})["statusCode"] == 401
     assert post("/api/v1/logout", {}, f"Bearer {found['ingest_token']}")["statusCode"] == 401
+
+
+def test_who_has_a_token_signs_a_browser_in_that_may_as_much_as_long_as_the_token_is_good(
+    world: LocalAdapters, get: Get, clock: FakeClock
+) -> None:
+    People(world.users, clock).put("acme", "ann", "admin", "test")
+    People(world.users, clock).put("beta", "ann", "viewer", "test")
+    token, row = mint(world.tokens, clock, "acme", {"read", "control"}, "laptop", user="ann")
+    made = told(post("/api/v1/sign-in-link", None, f"Bearer {token}"), 201)
+    assert made["expires"] == "2026-11-21T09:00:00.000Z"
+    keeper = "Bearer " + mint(world.tokens, clock, "acme", {"admin"}, "keeper")[0]
+    (act,) = told(get("/api/v1/acme/audit", keeper))["items"]
+    assert (act["action"], act["actor"], act["target"], act["key_id"]) == ("login.link", "ann", "ann", row.key_id)
+    assert made["url"].partition("code=")[2] not in json.dumps(act)
+    browser = Browser()
+    browser.get(f"/{made['url']}&next=beta%2Fanalytics")
+    assert browser.fill("/login")["headers"]["Location"] == "beta/analytics"
+    session = next(each for each in world.tokens.list("acme") if each.kind == "session")
+    assert (session.user, session.parent, session.scopes) == ("ann", row.key_id, {"read", "control"})
+    assert browser.get("/acme/analytics")["statusCode"] == 200
+    world.tokens.revoke(row.key_id, clock.now())
+    clock.advance(61)
+    assert browser.get("/acme/analytics")["statusCode"] == 401
+    assert post("/api/v1/sign-in-link", None, f"Bearer {token}")["statusCode"] == 401
+
+
+def test_a_login_falls_with_the_token_that_signed_in_who_approved_it(world: LocalAdapters, get: Get) -> None:
+    person(world, "ann", acme="member")
+    text, row = mint(world.tokens, world.clock, "acme", OF_ROLES["member"], "laptop", user="ann")
+    browser, asking = Browser(), asked()
+    browser.get("/login")
+    browser.fill("/login", token=text)
+    approve(browser, asking)
+    found = told(fetch(asking["device_code"]))
+    assert whoami(get, found["token"])["user"] == "ann"
+    world.tokens.revoke(row.key_id, world.clock.now())
+    house.gate.cache_clear()
+    for token in (found["token"], found["ingest_token"]):
+        assert get("/api/v1/whoami", f"Bearer {token}")["statusCode"] == 401
+
+
+def test_who_is_taken_out_of_the_account_may_log_out_still(world: LocalAdapters, get: Get) -> None:
+    eve = person(world, "eve", acme="member", beta="member")
+    asking = asked()
+    approve(eve, asking)
+    found = told(fetch(asking["device_code"]))
+    world.users.remove("acme", "eve")
+    house.gate.cache_clear()
+    assert get("/api/v1/whoami", f"Bearer {found['token']}")["statusCode"] == 401
+    assert get("/api/v1/beta/clusters", f"Bearer {found['token']}")["statusCode"] == 200
+    assert len(told(post("/api/v1/logout", {}, f"Bearer {found['token']}"))["revoked"]) == 2
+    house.gate.cache_clear()
+    assert get("/api/v1/beta/clusters", f"Bearer {found['token']}")["statusCode"] == 401
+
+
+def test_who_asks_too_often_waits(world: LocalAdapters, clock: FakeClock) -> None:
+    for _ in range(10):
+        asked()
+    answer = post("/api/v1/login", {"client": "x"})
+    assert told(answer, 429)["error"]["code"] == "too-many-requests"
+    assert answer["headers"]["Retry-After"] == "60"
+    clock.advance(60)
+    asked()

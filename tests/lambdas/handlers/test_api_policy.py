@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from daskscope.testing import identity, message
 from daskscope_lambdas.handlers import api
+from daskscope_lambdas.service.people import People
 from daskscope_lambdas.wiring import LocalAdapters
 from tests.lambdas.handlers.conftest import event
 
@@ -48,11 +50,15 @@ def test_what_nobody_said_is_as_usual(told: Callable[[], Any]) -> None:
     ],
 )
 def test_what_was_said_is_in_force_and_stands_in_place_of_what_was_before(
-    put: Put, told: Callable[[], Any], world: LocalAdapters, subject: Any, wanted: Any
+    put: Put, told: Callable[[], Any], world: LocalAdapters, post: Callable[..., Any], subject: Any, wanted: Any
 ) -> None:
+    for number in range(12):
+        post(message(cluster=f"{number:032x}", identity=identity(user=("ann", "DOMAIN\\bob")[number % 2])))
     assert put(subject, wanted) == (200, wanted)
     assert told() == {**USUAL, subject: wanted}
-    assert world.policies.wish("acme", subject) == wanted
+    kept = world.policies.wish("acme", subject)
+    assert kept.pop("set_at", None) == (world.clock.now() if subject == "reports" else None)
+    assert kept == wanted
     assert put(subject, {}) == (200, USUAL[subject])
     assert told() == USUAL
 
@@ -81,6 +87,41 @@ def test_what_cannot_be_changes_nothing(
     status, refused = put(subject, wanted)
     assert (status, says in refused["error"]["message"]) == (422, True), refused
     assert told() == USUAL
+
+
+def test_json_of_another_shape_is_told_from_what_is_none(put: Put) -> None:
+    _, refused = put("idle", {"users": {"ann": 5}})
+    assert refused["error"]["place"] == "$.users[...]"
+    assert refused["error"]["message"].startswith(
+        "What was posted is not as it should be at $.users[...]: Expected `float` >= 60.0. Like this it is: {"
+    )
+
+
+def test_a_cluster_that_is_not_there_is_refused_and_one_that_is_gone_stays(
+    put: Put, told: Callable[[], Any], world: LocalAdapters, post: Callable[..., Any]
+) -> None:
+    post(message())
+    post(message(cluster="f" * 32), account="other")
+    status, refused = put("idle", {"clusters": {"1": 60, "2": 60, "99": None}})
+    assert (status, refused["error"]["place"]) == (422, "$.clusters")
+    assert "Account acme has no cluster 2, 99: `daskscope clusters`" in refused["error"]["message"]
+    assert told() == USUAL
+    world.policies.set_wish("acme", "idle", {"clusters": {"99": 60}})
+    assert put("idle", {"clusters": {"99": 60, "1": 60}})[0] == 200
+
+
+def test_a_user_of_whom_nobody_knows_is_taken_and_it_is_said(
+    put: Put, told: Callable[[], Any], world: LocalAdapters, post: Callable[..., Any]
+) -> None:
+    post(message(identity=identity(user="seen")))
+    post(message(cluster="f" * 32, identity=identity(user="elsewhere")), account="other")
+    People(world.users, world.clock).put("acme", "ann", "viewer", "test")
+    users = {"seen": 60, "ann": 60, "elsewhere": 60, "an": None}
+    status, found = put("idle", {"users": users})
+    assert (status, found["users"]) == (200, users)
+    assert found["sentence"].startswith("Nobody called an, elsewhere is in account acme, nor has a cluster of theirs")
+    assert told()["idle"]["users"] == users
+    assert "sentence" not in put("idle", {"users": users})[1], "once"
 
 
 def test_there_is_no_other_policy(put: Put) -> None:

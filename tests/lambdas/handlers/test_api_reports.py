@@ -145,7 +145,7 @@ def test_a_site_claims_whose_it_is(token: Token, ask: Ask, kept: Callable[..., d
         ({**ANNOUNCED, "filename": "../../etc/passwd"}, 422, "bad-message", "$.filename"),
         ({**ANNOUNCED, "size_bytes": 500_000_001}, 413, "too-large", "$.size_bytes"),
         ({**ANNOUNCED, "key": "public/x"}, 422, "bad-message", "$"),
-        ({**ANNOUNCED, "private": "yes"}, 422, "bad-message", "$"),
+        ({**ANNOUNCED, "private": "yes"}, 422, "bad-message", "$.private"),
         ({"filename": "a.html"}, 422, "bad-message", "$"),
         (b"{", 422, "bad-message", "$"),
     ],
@@ -246,4 +246,4 @@ def test_another_account_s_are_not_there(
             found, refused = ask(method, path, bearer, posted if method in ("POST", "PUT") else None)
             assert found == status, (method, path, bearer and refused)
             if status == 404:
-                assert refused["error"]["message"] == "No account acme for this token."
+                assert refused["error"]["message"] == "No account acme for this token: eve is in other."

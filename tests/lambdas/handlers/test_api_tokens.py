@@ -61,7 +61,7 @@ def test_a_token_is_made_shown_once_and_good_until_it_is_revoked(
     assert made == {
         "key_id": text[4:16], "name": "ann", "account": "acme", "scopes": ["ingest", "read"],
         "created": "2026-11-21T08:00:00.000Z", "expires": "2026-11-21T09:00:00.000Z", "revoked": None,
-        "user": None, "kind": "token", "last_used": None,
+        "user": None, "kind": "token", "last_used": None, "made_by": None,
     }  # fmt: skip
     assert post(message(), f"Bearer {text}")["statusCode"] == 200
     assert ask("GET", "/api/v1/acme/clusters", f"Bearer {text}")[0] == 200
@@ -201,7 +201,33 @@ def test_a_person_is_told_who_they_are_in_the_account_they_ask_about(ask: Ask, p
     assert (told["account"], told["role"], len(told["scopes"])) == ("globex", "admin", 5)
     for nowhere in ("initech", "Not/One", "x" * 5000):
         status, refused = ask("GET", "/api/v1/whoami", bearer, **{"daskscope-account": nowhere})
-        assert (status, refused["error"]["message"]) == (404, f"No account {nowhere} for this token.")
+        said = f"No account {nowhere} for this token: ann is in acme, globex."
+        assert (status, refused["error"]["message"]) == (404, said)
+
+
+def test_the_list_tells_what_a_token_may_there_as_what_its_user_is_now(
+    ask: Ask, person: Person, world: LocalAdapters, clock: FakeClock
+) -> None:
+    ann, vic = person("ann", acme="admin"), person("vic", acme="viewer")
+    of_vic = {row["user"]: row["scopes"] for row in ask("GET", PATH, vic)[1]["items"]}
+    assert of_vic == {"vic": ["read"]}
+    person("gil", acme="member")
+    People(world.users, clock).remove("acme", "gil")
+    may = {row["user"]: row["scopes"] for row in ask("GET", PATH, ann)[1]["items"]}
+    assert may == {"ann": ["admin", "control", "ingest", "read", "report"], "vic": ["read"], "gil": []}
+
+
+def test_who_left_the_account_of_their_token_is_told_where_they_are(
+    ask: Ask, person: Person, world: LocalAdapters, clock: FakeClock
+) -> None:
+    bearer = person("ann", acme="viewer", globex="admin")
+    world.users.remove("acme", "ann")
+    status, refused = ask("GET", "/api/v1/whoami", bearer)
+    said = "ann is not in account acme any more: name another one (globex)."
+    assert (status, refused["error"]["message"]) == (401, said)
+    status, told = ask("GET", "/api/v1/whoami?account=globex", bearer)
+    assert (status, told["account"], told["role"]) == (200, "globex", "admin")
+    assert told["accounts"] == [{"account": "globex", "role": "admin"}]
 
 
 def test_who_is_no_admin_looks_after_their_own_tokens_and_sees_no_others(
@@ -290,3 +316,32 @@ def test_every_token_may_give_itself_back(ask: Ask, token: Token, clock: FakeClo
     assert ask("DELETE", f"{PATH}/{stolen.removeprefix('Bearer ')[4:16]}", stolen)[0] == 200
     clock.advance(61)
     assert ask("GET", "/api/v1/whoami", stolen)[0] == 401
+
+
+def test_one_s_own_are_revoked_wherever_they_were_made(
+    ask: Ask, person: Person, world: LocalAdapters, clock: FakeClock
+) -> None:
+    lost = person("eve", acme="member", beta="member")
+    kept = "Bearer " + mint(world.tokens, clock, "beta", OF_ROLES["member"], "other", user="eve")[0]
+    world.users.remove("acme", "eve")
+    key_id = lost.removeprefix("Bearer dks_")[:12]
+    stranger = person("bob", beta="member")
+    assert ask("DELETE", f"/api/v1/beta/tokens/{key_id}", stranger)[0] == 404
+    status, revoked = ask("DELETE", f"/api/v1/beta/tokens/{key_id}", kept)
+    assert (status, revoked["revoked"]) == (200, "2026-11-21T08:00:00.000Z")
+
+
+def test_a_token_revokes_itself_though_its_user_is_in_its_account_no_more(
+    ask: Ask, person: Person, world: LocalAdapters
+) -> None:
+    eve = person("eve", acme="member", beta="member")
+    world.users.remove("acme", "eve")
+    key_id = eve.removeprefix("Bearer dks_")[:12]
+    assert ask("GET", PATH, eve)[0] == 401
+    assert ask("DELETE", f"{PATH}/{key_id}", eve)[0] == 200
+
+
+def test_a_session_opens_no_json_route_as_a_bearer(ask: Ask, world: LocalAdapters, clock: FakeClock) -> None:
+    text, _ = mint(world.tokens, clock, "acme", OF_ROLES["admin"], "sign-in", kind="session")
+    status, told = ask("GET", "/api/v1/acme/clusters", f"Bearer {text}")
+    assert (status, "good in its cookie alone" in told["error"]["message"]) == (401, True)

@@ -66,7 +66,9 @@ def test_an_invitation_is_good_once_for_a_week(
     told = {"account": "acme", "role": "member", "user": "bob", "expires": "2026-11-28T08:00:00.000Z"}
     assert (status, made) == (201, told)
     ticket = tickets.take(world.tickets, world.clock, "invitation", code)
-    assert ticket.told == {"account": "acme", "role": "member", "user": "bob", "by": "ada"}
+    made_with = ticket.told["made_with"]
+    assert ticket.told == {"account": "acme", "role": "member", "user": "bob", "by": "ada", "made_with": made_with}
+    assert [row.key_id for row in world.tokens.list("acme")] == [made_with]
     clock.advance(1)
     assert ask("POST", PATH, ada, {"role": "viewer"})[1]["user"] is None
     assert acts(ask, ada) == [("ada", "user.invite", "bob"), ("ada", "user.invite", "")]
@@ -135,6 +137,62 @@ def test_everybody_may_leave_and_nobody_else_decides(ask: Ask, person: Person) -
     assert ask("DELETE", f"{PATH}/vic", bob)[0] == 403
     assert ask("DELETE", f"{PATH}/vic", vic)[0] == 200
     assert acts(ask, ada) == [("vic", "user.remove", "vic")]
+
+
+@pytest.mark.parametrize("way", ["remove", "demote", "leave"])
+def test_an_admin_who_goes_leaves_no_token_of_the_site_behind(
+    ask: Ask, person: Person, clock: FakeClock, way: str
+) -> None:
+    ada, mal = person("ada", "admin"), person("mal", "admin")
+
+    def make(by: str, name: str, *scopes: str) -> tuple[str, str]:
+        clock.advance(1)
+        made = ask("POST", "/api/v1/acme/tokens", by, {"name": name, "scopes": scopes, "user": None})[1]
+        assert made["made_by"] == ("ada" if by is ada else "mal")
+        return made["key_id"], f"Bearer {made['token']}"
+
+    key_id, site = make(mal, "site", "admin", "read")
+    below, heir = make(site, "heir", "read")
+    _, kept = make(ada, "kept", "read")
+    _, sends = make(mal, "sends", "ingest")
+    clock.advance(1)
+    if way == "demote":
+        status, said = ask("PUT", f"{PATH}/mal", ada, {"role": "member"})
+    else:
+        status, said = ask("DELETE", f"{PATH}/mal", ada if way == "remove" else mal)
+    named = f"What they had made for the site is revoked: 'site' ({key_id}), 'heir' ({below})."
+    assert (status, named in said["sentence"]) == (200, True), said
+    act = ask("GET", "/api/v1/acme/audit?limit=1", ada)[1]["items"][0]
+    assert act["detail"]["revoked"] == [key_id, below]
+    # While mal passes for the last time.
+    _, late = make(mal, "late", "admin") if way == "demote" else (None, heir)
+    clock.advance(61)
+    answers = [ask("GET", "/api/v1/whoami", bearer)[0] for bearer in (site, heir, late, kept, sends)]
+    assert answers == [401, 401, 401, 200, 200]
+
+
+def test_who_makes_a_token_anew_is_its_maker(ask: Ask, person: Person, world: LocalAdapters, clock: FakeClock) -> None:
+    mal = person("mal", "admin")
+    _, row = mint(world.tokens, clock, "acme", ["read"], "ci")
+    made = ask("POST", f"/api/v1/acme/tokens/{row.key_id}/rotate", mal)[1]
+    assert (made["made_by"], made["replaces"]["made_by"]) == ("mal", None)
+
+
+def test_a_token_that_only_reads_takes_nobody_out(ask: Ask, person: Person, world: LocalAdapters) -> None:
+    member = person("bob", "member")
+    reads = "Bearer " + mint(world.tokens, world.clock, "acme", ["read"], "stolen", user="bob")[0]
+    other = member.removeprefix("Bearer dks_")[:12]
+    for path in (f"{PATH}/bob", f"/api/v1/acme/tokens/{other}"):
+        status, refused = ask("DELETE", path, reads)
+        assert (status, "may not control, report, as bob may" in refused["error"]["message"]) == (403, True), path
+    assert ask("DELETE", f"/api/v1/acme/tokens/{reads.removeprefix('Bearer dks_')[:12]}", reads)[0] == 200
+    assert ask("DELETE", f"{PATH}/bob", member)[0] == 200
+
+
+def test_names_that_differ_by_case_alone_are_one_person(ask: Ask, person: Person) -> None:
+    ada = person("ada", "admin")
+    status, refused = ask("POST", PATH, ada, {"role": "viewer", "user": "Ada"})
+    assert (status, "ada is in account acme already" in refused["error"]["message"]) == (409, True)
 
 
 @pytest.mark.parametrize("user", ["nobody", "a b", "x" * 3000])

@@ -31,6 +31,7 @@ from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.handlers import compact, house
 from daskscope_lambdas.opening import explained, settings_of
 from daskscope_lambdas.ports import StoreError
+from daskscope_lambdas.service.audit import Audit, Operator
 from daskscope_lambdas.service.batch import write_batch
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.compact import LINGER_S
@@ -217,10 +218,30 @@ def test_nothing_can_be_changed(opened: Direct) -> None:
         status, body = asked(opened, target, method)
         assert (status, body["error"]["code"]) == (403, "read-only")
         assert "ask the server" in body["error"]["message"]
-    status, body = asked(opened, "acme/tokens")
-    assert (status, body["error"]["code"]) == (403, "read-only")
-    assert body["error"]["message"].startswith("A lake without its server has no tokens: ask the server")
-    assert asked(opened, "whoami")[1]["scopes"] == ["read"]
+
+
+@pytest.mark.parametrize(
+    ("route", "what"),
+    [
+        ("tokens", "tokens"),
+        ("users", "users"),
+        ("policy", "policy"),
+        ("reports", "reports"),
+        ("reports/1", "reports"),
+        ("invitations", "invitations"),
+    ],
+)
+def test_what_only_the_server_knows_is_not_answered(opened: Direct, route: str, what: str) -> None:
+    status, body = asked(opened, f"acme/{route}")
+    said = f"A lake without its server has no {what}: ask the server that writes it."
+    assert (status, body["error"]) == (403, {"code": "read-only", "message": said})
+
+
+def test_what_was_done_to_the_account_is_told(opened: Direct, world: LocalAdapters, get: Get, token: Token) -> None:
+    Audit(world.objects, world.seals, world.clock).record(Operator("acme", "root"), "user.role", "ann", {"role": "x"})
+    served = json.loads(get("/api/v1/acme/audit", token("admin"))["body"])
+    assert [act["target"] for act in served["items"]] == ["ann"]
+    assert asked(opened, "acme/audit") == (200, served)
 
 
 def text_of(lake: Direct) -> str | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from daskscope import wire
 from daskscope.testing import identity, message
 from daskscope_lambdas.env import AwsEnv, Env
 from daskscope_lambdas.handlers import api, house
@@ -87,6 +88,13 @@ def test_a_user_that_no_token_proves_is_marked(get: Get, post: Post, local: None
     marks = {n: ">claimed</span>" in get(f"/local/analytics/clusters/{n}")["body"] for n in (1, 2)}
     assert marks == {1: True, 2: False}
     assert ">ann</span>" in get("/local/analytics/clusters/2")["body"]
+
+
+def test_what_it_cost_stands_in_large_letters(get: Get, post: Post, local: None):
+    post(message(totals=wire.Totals(thread_us=3600 * 10**6, peak_memory_bytes=0)), account="local")
+    body = get("/local/analytics/clusters/1")["body"]
+    (said,) = re.findall(r'<dt>What did it cost\?</dt><dd class="verdict">\s*<span class="state">([^<]*)</span>', body)
+    assert re.fullmatch(r"≈ \$[0-9.]+", said)
 
 
 def test_by_scheduler_waits_and_then_leads_to_the_cluster(get: Get, post: Post, local: None):

@@ -1,11 +1,15 @@
 """Coming into an account by an invitation."""
 
+import re
+from typing import NoReturn
+
 import pytest
 
 from daskscope_lambdas.handlers import house
-from daskscope_lambdas.ports import Role
+from daskscope_lambdas.ports import Role, StoreError
 from daskscope_lambdas.service.people import People
 from daskscope_lambdas.service.tickets import invitation
+from daskscope_lambdas.service.tokens import mint
 from daskscope_lambdas.testing import FakeClock
 from daskscope_lambdas.wiring import LocalAdapters
 from tests.lambdas.handlers.browsers import Browser, link, person
@@ -13,6 +17,12 @@ from tests.lambdas.handlers.browsers import Browser, link, person
 
 def invited(world: LocalAdapters, role: Role = "member", user: str | None = None, by: str = "operator root") -> str:
     return "/" + invitation(world.tickets, world.clock, "acme", role, by, user=user).url
+
+
+def csrf(browser: Browser) -> str:
+    """Of the page that it is on."""
+    (found,) = set(re.findall('name="csrf" value="([^"]*)"', browser.body))
+    return found
 
 
 def roles(world: LocalAdapters, account: str = "acme") -> dict[str, str]:
@@ -26,7 +36,7 @@ def test_somebody_new_takes_a_name_and_is_signed_in(world: LocalAdapters) -> Non
     answer = browser.fill("/join", user=" ann ")
     assert (answer["statusCode"], answer["headers"]["Location"]) == (303, "acme/analytics")
     assert roles(world) == {"ann": "member"}
-    assert world.users.is_claimed("ann")
+    assert world.users.claimed("ann") == "ann"
     assert "member of acme" in browser.get("/acme/analytics")["body"]
     assert len(list(world.objects.list("open/audit/"))) == 1
 
@@ -58,7 +68,8 @@ def test_an_invitation_of_somebody_waits_until_they_are_signed_in(world: LocalAd
     address, browser = invited(world, user="bob"), Browser()
     browser.get(address)
     assert "sign in as bob" in browser.body
-    assert browser.fill("/join")["statusCode"] == 401, "the name is somebody's: a link does not make one them"
+    unsent = browser.post("/join", {"code": address.partition("=")[2]})
+    assert unsent["statusCode"] == 401, "the name is somebody's: a link does not make one them"
     browser.get(f"/login?next={address[1:].replace('?', '%3F').replace('=', '%3D')}")
     code = link(world.tickets, world.clock, "beta", "bob").partition("=")[2]
     answer = browser.post("/login", {"code": code, "next": address[1:]})
@@ -77,8 +88,11 @@ def test_an_invitation_of_somebody_new_gives_them_that_name(world: LocalAdapters
 
 def test_nobody_joins_on_another_s_invitation(world: LocalAdapters) -> None:
     eve = person(world, "eve", beta="member")
-    eve.get(invited(world, user="ann"))
-    answer = eve.fill("/join")
+    address = invited(world, user="ann")
+    eve.get(address)
+    assert "It is for ann, and you are signed in as eve: sign out" in eve.body
+    assert "Join as" not in eve.body
+    answer = eve.post("/join", {"code": address.partition("=")[2], "csrf": csrf(eve)})
     assert (answer["statusCode"], roles(world)) == (403, {})
     assert "is ann&#39;s, and you are signed in as eve" in answer["body"]
 
@@ -118,7 +132,7 @@ def test_who_is_in_the_account_stays_what_they_are(world: LocalAdapters) -> None
 def test_an_invitation_falls_with_who_sent_it(world: LocalAdapters) -> None:
     person(world, "ann", acme="admin")
     address, browser = invited(world, by="ann"), Browser()
-    world.users.remove("acme", "ann")
+    world.users.remove("acme", "ann", last_too=True)
     browser.get(address)
     assert browser.fill("/join", user="bob")["statusCode"] == 403
     assert roles(world) == {}
@@ -128,8 +142,11 @@ def test_a_site_s_token_is_nobody_who_could_join(world: LocalAdapters) -> None:
     browser = Browser()
     browser.get(link(world.tickets, world.clock, "beta"))
     browser.fill("/login")
-    browser.get(invited(world))
-    assert browser.fill("/join")["statusCode"] == 403
+    address = invited(world)
+    browser.get(address)
+    assert "It is for a person, and you are signed in as" in browser.body
+    assert "Join as" not in browser.body
+    assert browser.post("/join", {"code": address.partition("=")[2], "csrf": csrf(browser)})["statusCode"] == 403
     assert roles(world) == {}
 
 
@@ -140,3 +157,52 @@ def test_it_ends_after_a_week(world: LocalAdapters, clock: FakeClock) -> None:
     assert Browser().get(address)["statusCode"] == 200
     clock.advance(1)
     assert Browser().get(address)["statusCode"] == 404
+
+
+def fails(*_: object, **__: object) -> NoReturn:
+    raise StoreError("The disk is full.")
+
+
+def test_what_cannot_be_written_down_is_not_begun(world: LocalAdapters, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser, address = Browser(), invited(world)
+    browser.get(address)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(world.objects), "put_new", fails)
+        assert browser.fill("/join", user="ann")["statusCode"] == 500
+    assert (world.users.claimed("ann"), world.tokens.list("acme")) == (None, [])
+    browser.get(address)
+    assert browser.fill("/join", user="ann")["statusCode"] == 303
+    assert roles(world) == {"ann": "member"}
+
+
+@pytest.mark.parametrize("step", ["users", "tokens"])
+def test_a_failure_on_the_way_leaves_the_invitation_and_its_name_to_who_has_it(
+    world: LocalAdapters, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    browser, other, address = Browser(), Browser(), invited(world)
+    browser.get(address)
+    other.get(invited(world))
+    with monkeypatch.context() as patched:
+        patched.setattr(type(getattr(world, step)), "put" if step == "users" else "add", fails)
+        assert browser.fill("/join", user="ann")["statusCode"] == 500
+    assert world.users.claimed("ann") == "ann"
+    assert world.tokens.list("acme") == []
+    assert other.fill("/join", user="ann")["statusCode"] == 409, "another invitation does not make one them"
+    browser.get(address)
+    assert browser.fill("/join", user="ann")["statusCode"] == 303
+    assert roles(world) == {"ann": "member"}
+    assert "member of acme" in browser.get("/acme/analytics")["body"]
+
+
+def test_an_invitation_falls_with_the_token_that_made_it(world: LocalAdapters, clock: FakeClock) -> None:
+    _, parent = mint(world.tokens, clock, "acme", ["admin"], "laptop")
+    _, row = mint(world.tokens, clock, "acme", ["admin"], "login", parent=parent.key_id)
+    made = invitation(world.tickets, clock, "acme", "admin", "token login", made_with=row.key_id)
+    browser = Browser()
+    assert browser.get("/" + made.url)["statusCode"] == 200
+    world.tokens.revoke(parent.key_id, clock.at)
+    house.gate.cache_clear()
+    assert browser.get("/" + made.url)["statusCode"] == 403
+    answer = browser.fill("/join", user="mal")
+    assert (answer["statusCode"], roles(world), world.users.claimed("mal")) == (403, {}, None)
+    assert "is good no more, and nor is the invitation" in answer["body"]

@@ -195,7 +195,7 @@ def test_accounts_stand_in_the_menu_and_others_do_not_exist(world: LocalAdapters
         ]
     missing = ann.get("/other/analytics")
     assert missing["statusCode"] == 404
-    assert "No account other for this token." in missing["body"]
+    assert "No account other for this token: ann is in acme, beta." in missing["body"]
 
 
 def test_who_left_the_account_they_came_by_is_at_home_in_another(world: LocalAdapters) -> None:
@@ -204,6 +204,11 @@ def test_who_left_the_account_they_came_by_is_at_home_in_another(world: LocalAda
     house.gate.cache_clear()
     assert ann.get("/")["headers"]["Location"] == "beta/analytics"
     assert ann.get("/acme/analytics")["statusCode"] == 401
+    assert "ann is not in account acme any more: name another one (beta)." in ann.body
+    token = mint(world.tokens, world.clock, "acme", {"read"}, "laptop", user="ann")[0]
+    again = Browser()
+    again.get("/login")
+    assert again.fill("/login", token=token)["headers"]["Location"] == "beta/analytics"
     world.users.remove("beta", "ann")
     house.gate.cache_clear()
     assert ann.get("/")["statusCode"] == 401
@@ -229,3 +234,11 @@ def test_on_loopback_pages_are_open_and_who_signs_in_is_known(
     ann = person(world, "ann", local="admin", acme="viewer")
     assert "admin of local" in ann.get("/local/analytics")["body"]
     assert "viewer of acme" in ann.get("/acme/analytics")["body"]
+
+
+def test_a_session_s_text_is_no_token_to_sign_in_with(world: LocalAdapters) -> None:
+    ann, browser = person(world, "ann", acme="member"), Browser()
+    browser.get("/login")
+    answer = browser.fill("/login", token=ann.cookies["daskscope"])
+    assert (answer["statusCode"], answer["cookies"]) == (401, [])
+    assert len(world.tokens.list("acme")) == 1

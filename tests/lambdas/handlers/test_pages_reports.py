@@ -150,9 +150,9 @@ def test_the_list_of_reports(reporting: Reporting, ann: Browser, world: LocalAda
     texts = [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in rows]
     told = f"21 Nov 2026 08:00 {first.size_bytes} bytes 21 Dec 2026 08:00"
     assert texts == [
-        f"dask-report.html not here yet 3 ann ○ anyone with the link {told}",
-        f"dask-report.html 2 kim claimed ○ anyone with the link {told}",
-        f"Nightly dask-report.html 1 ann ● members only {told}",
+        f"dask-report.html not here yet ○ anyone with the link 3 ann {told}",
+        f"dask-report.html ○ anyone with the link 2 kim claimed {told}",
+        f"Nightly dask-report.html ● members only 1 ann {told}",
     ]
     assert 'href="../acme/reports/1"' in body
     assert "Each is kept for 30 days." in body

@@ -73,3 +73,16 @@ def test_where_pages_are_open_who_is_not_signed_in_may_change_nothing(open_pages
     assert (found.account, visitors.may(found, "control"), visitors.accounts(found)) == ("local", False, ["local"])
     with pytest.raises(NotLoggedIn):
         visitors.signed_in(asked())
+
+
+@pytest.mark.parametrize(
+    "other", ['theme={"a":"b"}', "a[b]=1", "x=a b c", "novalue", "x=\u00e9", 'x="', "=", "xdaskscope=1", "Daskscope=1"]
+)
+@pytest.mark.parametrize("listed", [True, False])
+def test_another_application_s_cookie_signs_nobody_out(world: LocalAdapters, other: str, listed: bool) -> None:
+    mine = f"daskscope={person(world, 'ann', acme='viewer').cookies['daskscope']}"
+    if listed:
+        sent = event("GET", "/x", cookies=(other, mine, other))
+    else:
+        sent = event("GET", "/x", {"cookie": f"{other}; {mine}; {other}"})
+    assert visitors.signed_in(APIGatewayProxyEventV2(sent), "acme").principal.user == "ann"

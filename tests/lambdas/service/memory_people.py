@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
-from daskscope_lambdas.ports import Membership, Missing, TokenRow
+from daskscope_lambdas.ports import Membership, Missing, Role, TokenRow
 
 
 class MemoryTokens:
@@ -50,8 +50,8 @@ class MemoryUsers:
     def claim(self, user: str, at: float) -> None:
         self.names.add(user)
 
-    def is_claimed(self, user: str) -> bool:
-        return user in self.names
+    def claimed(self, user: str) -> str | None:
+        return user if user in self.names else None
 
     def put(self, membership: Membership) -> None:
         self.rows[membership.account, membership.user] = membership
@@ -62,7 +62,10 @@ class MemoryUsers:
             raise Missing(user)
         return self.rows[account, user]
 
-    def remove(self, account: str, user: str) -> None:
+    def set_role(self, account: str, user: str, role: Role, *, last_too: bool = False) -> None:
+        self.rows[account, user] = replace(self.find(account, user), role=role)
+
+    def remove(self, account: str, user: str, *, last_too: bool = False) -> None:
         self.rows.pop((account, user), None)
 
     def list(self, account: str) -> Sequence[Membership]:

@@ -45,6 +45,9 @@ def test_closed():
     assert say("finished", closed, 9999) == (
         "finished", "Closed after 10 min (idle-timeout-exceeded); 100 tasks seen, 3 failed, none left to do.",
     )  # fmt: skip
+    told = dataclasses.replace(row(n_tasks=1, idle_timeout_us=1_800_000_000), phase="closed", reason=closed.reason)
+    for question in ("finished", "running"):
+        assert "(idle-timeout-exceeded: nothing to do for 30 min)" in say(question, told)[1]
     unfinished = dataclasses.replace(row(n_tasks=100, queued=1), phase="closed")
     assert say("finished", unfinished) == (
         "unfinished", "Closed after 10 min; 100 tasks seen, 0 failed, 1 task not done.",

@@ -68,11 +68,24 @@ def test_an_approval_ends_with_the_token_behind_it(
     approvals: Approvals, adapters: LocalAdapters, clock: FakeClock
 ) -> None:
     asked = approvals.ask("laptop")
-    approvals.approve(asked.user_code, ANN, clock.at + 60)
+    _, behind = mint(adapters.tokens, clock, "acme", ["read"], "short", clock.at + 60, user="ann")
+    approvals.approve(asked.user_code, ANN, behind)
     clock.advance(60)
     with pytest.raises(PermissionDenied, match="has ended meanwhile"):
         approvals.fetch(adapters.tokens, asked.device_code)
-    assert adapters.tokens.list("acme") == []
+    assert adapters.tokens.list("acme") == [behind]
+
+
+def test_what_is_approved_came_of_the_token_behind_it(
+    approvals: Approvals, adapters: LocalAdapters, clock: FakeClock
+) -> None:
+    _, behind = mint(adapters.tokens, clock, "acme", ["read"], "laptop", user="ann")
+    asked = approvals.ask("laptop")
+    approvals.approve(asked.user_code, ANN, behind)
+    fetched = approvals.fetch(adapters.tokens, asked.device_code)
+    assert fetched
+    assert fetched.row.parent == behind.key_id
+    assert {row.key_id for row in log_out(adapters.tokens, clock, behind.key_id)} == {behind.key_id, fetched.row.key_id}
 
 
 def test_to_log_out_takes_what_came_of_the_token_and_no_more(adapters: LocalAdapters, clock: FakeClock) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from daskscope.errors import NotFound, NotLoggedIn
 from daskscope_lambdas.ports import Membership, Role, Scope, StoreError, TokenRow
+from daskscope_lambdas.service import gate as gate_module
 from daskscope_lambdas.service import kept
 from daskscope_lambdas.service.gate import Gate
 from daskscope_lambdas.service.tokens import OF_ROLES, Principal, mint, parse
@@ -195,9 +196,9 @@ def test_another_account_is_as_if_it_did_not_exist(
     users.put(member("globex", "bob", "admin"))
     of_ann, _ = mint(tokens, clock, "acme", ["read"], "laptop", user="ann")
     of_site, _ = mint(tokens, clock, "acme", ["read"], "site")
-    for text in (of_ann, of_site):
+    for text, where in ((of_ann, "ann is in acme"), (of_site, "it is of acme")):
         for account in ("globex", "nowhere"):
-            with pytest.raises(NotFound, match=f"^No account {account} for this token.$"):
+            with pytest.raises(NotFound, match=f"^No account {account} for this token: {where}.$"):
                 gate.principal(f"Bearer {text}", account)
 
 
@@ -231,29 +232,29 @@ def test_a_membership_is_read_once_a_minute(
 def test_what_came_of_a_token_is_not_good_without_it(tokens: MemoryTokens, clock: FakeClock, gate: Gate) -> None:
     _, parent = mint(tokens, clock, "acme", ["read"], "laptop", clock.at + 100)
     text, _ = mint(tokens, clock, "acme", ["read"], "web", kind="session", parent=parent.key_id)
-    assert gate.principal(f"Bearer {text}").account == "acme"
+    assert gate.session(text).account == "acme"
     clock.advance(100)
     with pytest.raises(NotLoggedIn, match="'laptop' has expired"):
-        gate.principal(f"Bearer {text}")
+        gate.session(text)
     tokens.rows[parent.key_id] = replace(parent, revoked_at=1.0)
     clock.advance(60)
     with pytest.raises(NotLoggedIn, match="'laptop' was revoked"):
-        gate.principal(f"Bearer {text}")
+        gate.session(text)
     del tokens.rows[parent.key_id]
     clock.advance(60)
     with pytest.raises(NotLoggedIn, match="the session was made with is gone"):
-        gate.principal(f"Bearer {text}")
+        gate.session(text)
 
 
 def test_a_session_that_ended_says_to_sign_in_again(tokens: MemoryTokens, clock: FakeClock, gate: Gate) -> None:
     text, row = mint(tokens, clock, "acme", ["read"], "web", clock.at + 10, kind="session")
     clock.advance(10)
     with pytest.raises(NotLoggedIn, match="The session has expired: sign in again"):
-        gate.principal(f"Bearer {text}")
+        gate.session(text)
     tokens.rows[row.key_id] = replace(row, revoked_at=1.0)
     clock.advance(60)
     with pytest.raises(NotLoggedIn, match="The session was revoked: sign in again"):
-        gate.principal(f"Bearer {text}")
+        gate.session(text)
 
 
 def test_its_use_is_written_down_once_a_day(tokens: MemoryTokens, clock: FakeClock, gate: Gate) -> None:
@@ -286,3 +287,51 @@ def test_a_use_that_cannot_be_kept_keeps_nobody_out(clock: FakeClock, caplog: py
         assert gate.principal(f"Bearer {text}").key_id == row.key_id
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert row.key_id in caplog.text
+
+
+def test_a_session_counts_in_its_cookie_alone(tokens: MemoryTokens, clock: FakeClock, gate: Gate) -> None:
+    text, _ = mint(tokens, clock, "acme", ["read"], "web", kind="session")
+    assert gate.session(text).account == "acme"
+    for ask in (gate.principal, gate.itself):
+        with pytest.raises(NotLoggedIn, match="good in its cookie alone"):
+            ask(f"Bearer {text}")
+
+
+def test_who_is_in_their_account_no_more_may_give_their_token_back_and_no_more(
+    tokens: MemoryTokens, users: MemoryUsers, clock: FakeClock, gate: Gate
+) -> None:
+    users.put(member("beta", "eve", "member"))
+    text, row = mint(tokens, clock, "acme", ["read"], "laptop", user="eve")
+    with pytest.raises(NotLoggedIn, match="not in account acme any more"):
+        gate.principal(f"Bearer {text}")
+    assert gate.itself(f"Bearer {text}") == Principal("acme", frozenset(), row.key_id, "laptop", user="eve")
+    tokens.revoke(row.key_id, clock.at)
+    clock.advance(60)
+    with pytest.raises(NotLoggedIn, match="revoked"):
+        gate.itself(f"Bearer {text}")
+
+
+@pytest.mark.parametrize("circle", [False, True])
+def test_a_long_row_of_parents_comes_to_an_end(
+    tokens: MemoryTokens, clock: FakeClock, gate: Gate, circle: bool
+) -> None:
+    text, row = mint(tokens, clock, "acme", ["read"], "first")
+    first = row
+    for _ in range(gate_module.MOST_PARENTS):
+        text, row = mint(tokens, clock, "acme", ["read"], "next", parent=row.key_id)
+    if not circle:
+        assert gate.principal(f"Bearer {text}").account == "acme"
+        text, _ = mint(tokens, clock, "acme", ["read"], "last", parent=row.key_id)
+    else:
+        tokens.rows[first.key_id] = replace(first, parent=row.key_id)
+    with pytest.raises(NotLoggedIn, match="too many others"):
+        gate.principal(f"Bearer {text}")
+
+
+def test_a_key_id_is_good_as_long_as_its_token_is(tokens: MemoryTokens, clock: FakeClock, gate: Gate) -> None:
+    _, row = mint(tokens, clock, "acme", ["read"], "laptop", clock.at + 10)
+    gate.check_key(row.key_id)
+    clock.advance(10)
+    for key_id, says in ((row.key_id, "has expired"), ("0" * 12, "any more")):
+        with pytest.raises(NotLoggedIn, match=says):
+            gate.check_key(key_id)

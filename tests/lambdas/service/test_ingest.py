@@ -67,6 +67,28 @@ def test_a_cluster_is_the_user_of_its_token_or_whom_it_claims(
     assert rows.select(["user", "user_claimed"]).to_pylist() == [{"user": told, "user_claimed": claimed}]
 
 
+def test_whose_a_cluster_was_proven_to_be_it_stays(
+    ingest: Ingest, adapters: LocalAdapters, monkeypatch: pytest.MonkeyPatch
+):
+    def told(seq: int, user: str | None, by: Ingest = ingest) -> list[tuple[str, bool]]:
+        """In the registry, and in the lake."""
+        by.take("acme", *compress(wire.encode(message(seq=seq, identity=identity(user="mallory")))), user=user)
+        row = adapters.clusters.get("acme", 1).identity
+        rows = {table.name: rows for table, rows in to_rows(queued(adapters))}["clusters"].to_pylist()
+        return [(who["user"], who["user_claimed"]) for who in (row, rows[-1])]
+
+    codes = CodeKeeper(adapters.objects, adapters.vault)
+    another = Ingest(
+        adapters.queue, adapters.clusters, codes, IdlePolicy(adapters.policies, adapters.clock), adapters.clock
+    )
+    assert told(0, None) == [("mallory", True)] * 2
+    assert told(1, None, another) == [("mallory", True)] * 2, "it knows the row as it is now"
+    assert told(2, "ann") == [("ann", False)] * 2, "what was claimed gives way to what is proven"
+    for seq, user in ((3, None), (4, "bob")):
+        assert told(seq, user, another) == [("ann", False)] * 2
+    assert told(5, "ann") == [("ann", False)] * 2
+
+
 def test_of_what_an_earlier_release_queued_nobody_knows_whether_it_was_claimed(ingest: Ingest, adapters: LocalAdapters):
     post(ingest, message(seq=0))
     (envelope,) = queued(adapters)

@@ -36,6 +36,16 @@ def test_a_name_is_one_persons_whatever_becomes_of_them(people: People) -> None:
         people.claim("ann")
 
 
+def test_nobody_takes_a_name_that_looks_like_another_s(people: People) -> None:
+    people.claim("Ann")
+    for name in ("ann", "ANN"):
+        with pytest.raises(Conflict, match=f"The name {name} is taken"):
+            people.claim(name)
+    assert people.put("acme", "ann", "member", "root").user == people.spelled("aNN") == "Ann"
+    assert people.find("acme", "Ann").role == "member"
+    assert people.spelled("Bob") == "Bob"
+
+
 def test_who_is_put_into_an_account_has_their_name(people: People) -> None:
     people.put("acme", "ann", "member", "root")
     people.put("globex", "ann", "viewer", "root")

@@ -64,6 +64,32 @@ def test_for_ever_is_for_ever(reporting: Reporting, sweeper: ReportSweeper, cloc
     assert numbers(reporting) == [1]
 
 
+def test_as_long_as_none_can_be_due_none_is_read(
+    reporting: Reporting, sweeper: ReportSweeper, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+):
+    for _ in range(3):
+        reporting.kept()
+        clock.advance(DAY_S)
+    reporting.world.policies.set_wish("acme", "reports", {"public": "allow", "keep_days": 30})
+    sweeper.run()
+    limits, page = list[int](), reporting.world.reports.page
+
+    def watched(account: str, limit: int, number: int | None = None, **options: Any) -> Sequence[ReportRow]:
+        if number is None:
+            limits.append(limit)
+        return page(account, limit, number, **options)
+
+    monkeypatch.setattr(reporting.world.reports, "page", watched)
+    clock.advance(27 * DAY_S - 1)
+    assert sweeper.run() == ReportsSwept()
+    assert limits == [], "the oldest is known to stay"
+    clock.advance(1)
+    assert sweeper.run() == ReportsSwept(expired=1)
+    assert limits == [1]
+    assert sweeper.run() == ReportsSwept()
+    assert limits == [1]
+
+
 @pytest.mark.usefixtures("small_pages")
 def test_what_never_came_whole_goes_after_a_day(reporting: Reporting, sweeper: ReportSweeper, clock: FakeClock):
     for _ in range(3):
@@ -112,6 +138,59 @@ def test_where_none_may_be_public_all_are_hidden_and_stay_so(
     assert sweeper.run() == ReportsSwept()
     reporting.world.policies.set_wish("acme", "reports", {"public": "deny", "keep_days": None})
     assert sweeper.run() == ReportsSwept(hidden=1), "it looks at all again"
+
+
+def deny(reporting: Reporting, clock: FakeClock, *, public: str = "deny"):
+    """As the route of policies says it."""
+    told = {"public": public, "keep_days": None, "set_at": clock.now()}
+    reporting.world.policies.set_wish("acme", "reports", told)
+
+
+def test_one_that_was_shown_between_two_sweeps_is_hidden_again(
+    reporting: Reporting, sweeper: ReportSweeper, clock: FakeClock
+):
+    reporting.kept()
+    clock.advance(2 * DAY_S)
+    deny(reporting, clock)
+    assert sweeper.run() == ReportsSwept(hidden=1)
+    clock.advance(10)
+    deny(reporting, clock, public="allow")
+    reporting.keeper.set_private(ANN, 1, False, reporting.note)
+    clock.advance(10)
+    deny(reporting, clock)
+    assert sweeper.run() == ReportsSwept(hidden=1)
+    assert reporting.files()[0].startswith("private/")
+
+
+def test_one_that_is_shown_while_that_is_forbidden_stays_hidden(
+    reporting: Reporting, sweeper: ReportSweeper, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+):
+    row = reporting.kept(private=True)
+    clock.advance(2 * DAY_S)
+    set_private = reporting.world.reports.set_private
+
+    def late(account: str, id: int, private: bool) -> ReportRow:
+        if not private:
+            deny(reporting, clock)
+            sweeper.run()
+        return set_private(account, id, private)
+
+    monkeypatch.setattr(reporting.world.reports, "set_private", late)
+    assert reporting.keeper.set_private(ANN, row.id, False, reporting.note).private
+    assert reporting.keeper.find("acme", row.id).private
+    assert reporting.files()[0].startswith("private/")
+
+
+def test_an_account_that_starts_anew_is_looked_at_anew(reporting: Reporting, sweeper: ReportSweeper, clock: FakeClock):
+    reporting.kept()
+    clock.advance(ABANDONED_S)
+    sweeper.run()
+    reporting.keeper.delete(ANN, 1, reporting.note)
+    reporting.world.reports.forget_numbers("acme")
+    sweeper.run()
+    reporting.announce()
+    clock.advance(ABANDONED_S)
+    assert sweeper.run() == ReportsSwept(abandoned=1)
 
 
 def test_it_remembers_what_needs_no_further_look(

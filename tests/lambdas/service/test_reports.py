@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from daskscope.errors import BadMessage, NotFound, PermissionDenied, TooLarge
+from daskscope.errors import BadMessage, Conflict, NotFound, PermissionDenied, TooLarge
 from daskscope_lambdas.ports import Missing, ReportRow
 from daskscope_lambdas.service.report_checks import MAX_BYTES, BadReportError
 from daskscope_lambdas.service.reports import UPLOAD_S, Announced, ReportKeeper
@@ -234,13 +234,32 @@ def test_one_that_is_deleted_in_the_moment_in_which_it_is_kept_leaves_no_file(
     reporting.bring(row)
     keep = adapters.report_files.keep
 
-    def deleted_before(link: str, private: bool) -> None:
+    def deleted_before(link: str, private: bool, version: str) -> None:
         reporting.keeper.delete(ADMIN, row.id, reporting.note)
-        reporting.bring(row)
-        keep(link, private)
+        keep(link, private, version)
 
     monkeypatch.setattr(adapters.report_files, "keep", deleted_before)
     with pytest.raises(NotFound, match="has no report 1"):
+        reporting.keeper.uploaded(ANN, row.id)
+    assert reporting.files() == []
+
+
+def test_what_is_brought_in_the_moment_after_the_look_is_not_kept(
+    reporting: Reporting, adapters: LocalAdapters, monkeypatch: pytest.MonkeyPatch
+):
+    row, _ = reporting.announce()
+    reporting.bring(row)
+    keep = adapters.report_files.keep
+
+    def another_before(link: str, private: bool, version: str) -> None:
+        reporting.bring(row, b"%PDF-1.7".ljust(len(HTML)))
+        keep(link, private, version)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(adapters.report_files, "keep", another_before)
+        with pytest.raises(Conflict, match="Another file was brought for report 1"):
+            reporting.keeper.uploaded(ANN, row.id)
+    with pytest.raises(BadReportError, match="does not begin as HTML does"):
         reporting.keeper.uploaded(ANN, row.id)
     assert reporting.files() == []
 
@@ -252,8 +271,8 @@ def test_one_that_is_hidden_in_the_moment_in_which_it_is_kept_is_private(
     reporting.bring(row)
     keep = adapters.report_files.keep
 
-    def hidden_after(link: str, private: bool) -> None:
-        keep(link, private)
+    def hidden_after(link: str, private: bool, version: str) -> None:
+        keep(link, private, version)
         adapters.reports.set_private("acme", row.id, True)
 
     monkeypatch.setattr(adapters.report_files, "keep", hidden_after)

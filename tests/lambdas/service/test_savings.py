@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from daskscope_lambdas.service.savings import BEFORE_DAYS, IDLE, LEAST, saved
+from daskscope_lambdas.service.closing import IDLED
+from daskscope_lambdas.service.savings import BEFORE_DAYS, LEAST, saved
 from daskscope_query.tables import CATALOG
 
 TODAY = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -20,7 +21,7 @@ def ended(number: int, idle_s: float, *, closed: bool = False, days_ago: float =
     """A cluster of 4 threads that cost $0.10 an hour each; `closed`: after half an hour of idleness."""
     return {
         "account": "acme", "cluster": f"{number:032x}", "cluster_id": number, "user": "ada", "phase": "closed",
-        "reason": IDLE if closed else "scheduler-close", "last_received_at": TODAY - timedelta(days=days_ago),
+        "reason": IDLED if closed else "scheduler-close", "last_received_at": TODAY - timedelta(days=days_ago),
         "next_s": 10.0, "idle_s": idle_s, "idle_timeout_s": 1800.0 if closed else None, "n_threads": 4,
         "thread_us": 10 * HOUR_US, "dollars": 1.0,
     } | values  # fmt: skip
@@ -56,14 +57,14 @@ def test_clusters_that_idled_for_less_than_the_timeout_tell_nothing():
         left_alone(*[2.5] * (LEAST - 1)),
         left_alone(*[2.5] * 9, last_received_at=TODAY - timedelta(days=BEFORE_DAYS + 10)),
         left_alone(*[2.5] * 9, idle_s=None),
-        left_alone(*[2.5] * 9, reason=IDLE),
+        left_alone(*[2.5] * 9, reason=IDLED),
         left_alone(*[2.5] * 9, phase="running", reason=None, last_received_at=TODAY - timedelta(seconds=20)),
     ],
     ids=["few", "long ago", "worked", "closed for it themselves", "still there"],
 )
 def test_it_is_not_known_without_others_that_idled_on(others: list[dict[str, Any]]):
     found = told(ended(1, 1800, closed=True), *others)
-    assert (found["dollars"], found["n_clusters"]) == (None, 1 + 9 * (others[0]["reason"] == IDLE))
+    assert (found["dollars"], found["n_clusters"]) == (None, 1 + 9 * (others[0]["reason"] == IDLED))
     assert "is not known" in found["sentence"]
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daskscope.errors import NotLoggedIn, PermissionDenied
-from daskscope_lambdas.ports import Scope
+from daskscope_lambdas.ports import Role, Scope
 from daskscope_lambdas.service.tokens import Principal, mint, parse, require
 from daskscope_lambdas.testing import FakeClock
 from tests.lambdas.service.memory_people import MemoryTokens
@@ -106,3 +106,22 @@ def test_scopes_imply_no_others() -> None:
                     require(principal, wants)
     with pytest.raises(PermissionDenied):
         require(Principal("acme", frozenset(), "k", "n"), "read")
+
+
+@pytest.mark.parametrize(
+    ("role", "scopes", "wants", "says"),
+    [
+        ("viewer", {"read"}, "admin", "bea is a viewer of account acme, and this needs an admin: ask one of its"),
+        ("viewer", {"read"}, "ingest", "bea is a viewer of account acme, and this needs a member: ask"),
+        ("member", {"read"}, "admin", "bea is a member of account acme, and this needs an admin: ask"),
+        ("admin", {"read"}, "admin", "needs one that may admin. bea may, as an admin of acme: log in again, or use"),
+        ("member", set(), "read", "The token 'laptop' may do nothing here, and this needs one that may read. bea may"),
+    ],
+)
+def test_a_person_is_told_whether_their_role_or_their_token_stands_in_the_way(
+    role: Role, scopes: set[Scope], wants: Scope, says: str
+) -> None:
+    principal = Principal("acme", frozenset(scopes), "k", "laptop", user="bea", role=role)
+    with pytest.raises(PermissionDenied) as refused:
+        require(principal, wants)
+    assert says in str(refused.value)

@@ -224,7 +224,8 @@ def test_a_value_that_no_column_takes_is_refused_before_anything_is_kept(rig: La
 
 def test_files_carry_the_version_and_the_envelope_survives_the_queue(rig: LakeRig) -> None:
     rig.write(unpack(pack(envelope(**_values()))), name="b")
-    for name, table in TABLES.items():
+    for name in TABLES.keys() - {"audit"}:  # which no message tells of
+        table = TABLES[name]
         file = pq.ParquetFile(rig.root / layout.open_key(name, DAY, "b"))
         assert file.metadata.metadata[b"daskscope.version"] == str(VERSION).encode()
         assert file.schema_arrow.names == table.schema.names

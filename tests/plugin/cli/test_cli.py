@@ -205,7 +205,7 @@ def test_an_interrupt_is_130(serve: Any, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_version() -> None:
-    assert run("version").stdout == __version__ + "\n"
+    assert run("version").stdout == run("--version").stdout == __version__ + "\n"
 
 
 def _entry_points(monkeypatch: pytest.MonkeyPatch, **commands: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from daskscope import cli, login
+from daskscope.api_version import VERSION_HEADER
 from daskscope.cli import checks
 from daskscope.connection import Connection
 from tests.plugin.api_server import Answer, ApiServer, error
@@ -35,10 +36,19 @@ def test_where_all_is_well_each_line_is_ok(server: ApiServer) -> None:
     result = run()
     assert result.exit_code == 0, result.output
     assert states(result) == dict.fromkeys(
-        ("settings", "dask", "code", "extras", "spool", "server", "token", "clock", "messages"), "ok"
+        ("settings", "dask", "code", "extras", "spool", "server", "token", "clock", "report", "messages"), "ok"
     )
     assert "\x1b" not in result.stdout
-    assert [each["state"] for each in json.loads(run("--json").stdout)] == ["ok"] * 9
+    assert [each["state"] for each in json.loads(run("--json").stdout)] == ["ok"] * 10
+
+
+def test_who_cannot_report_from_clusters_is_told(serve: Any) -> None:
+    told = {"account": "acme", "name": "x", "scopes": ["read"], "user": "bea", "role": "viewer"}
+    ours = {VERSION_HEADER: "0.1.0"}
+    serve(lambda path, query: (200, told, ours) if path.endswith("/whoami") else api(path, query))
+    result = run()
+    assert (result.exit_code, states(result)["report"]) == (1, "fail")
+    assert "bea is a viewer of account acme" in result.stdout
 
 
 def test_what_is_amiss_says_what_to_do(serve: Any, data: Path) -> None:

@@ -30,7 +30,8 @@ class Desk:
 
     def __init__(self, **answers: Answer) -> None:
         self.answers: dict[str, Answer] = {
-            "/login": (200, ASKED, OURS), "/login/token": GIVEN, "/logout": (200, {"revoked": []}, OURS),
+            "/login": (200, ASKED, OURS), "/login/token": GIVEN,
+            "/logout": (200, {"revoked": ["a", "b"], "sentence": "Revoked 2 tokens."}, OURS),
             "/whoami": (200, ME, OURS), **{path.replace("_", "/"): answer for path, answer in answers.items()},
         }  # fmt: skip
         self.http = ApiServer(lambda path, _: self.answers[path.removeprefix("/api/v1")])
@@ -88,7 +89,8 @@ def test_a_token_is_looked_at_before_it_is_kept(desk: Desk) -> None:
         assert result.exit_code == 0, result.stderr
         assert "with the token of a site, in account team." in result.stderr
         assert "Schedulers that are registered here get this very token" in result.stderr
-        assert login.kept() == Login(server=desk.http.url, token="dks_site", ingest_token="dks_site", account="team")
+        kept = Login(server=desk.http.url, token="dks_site", ingest_token="dks_site", account="team", is_given=True)
+        assert login.kept() == kept
     assert desk.came() == [("/whoami", "Bearer dks_site")] * 2
 
 
@@ -98,7 +100,8 @@ def test_a_token_that_may_not_report_is_none_for_schedulers(desk: Desk) -> None:
     assert result.exit_code == 0
     assert "as ann, in account other (viewer), also in team" in result.stderr
     assert "It may not report" in result.stderr
-    assert login.kept() == Login(server=desk.http.url, token="dks_ann", account="other", user="ann")
+    kept = Login(server=desk.http.url, token="dks_ann", account="other", user="ann", is_given=True)
+    assert login.kept() == kept
 
 
 TOKEN = ["--token", "dks_x"]
@@ -139,11 +142,19 @@ def test_no_answer_and_one_of_something_else(desk: Desk) -> None:
     assert login.kept() is None
 
 
-@pytest.mark.parametrize("server", ["file:///shared", "s3://bucket/lake", "scope.example.org"])
+@pytest.mark.parametrize("server", ["file:///shared", "s3://bucket/lake", "scope.example.org", "https://a:pass@h"])
 def test_where_nobody_can_log_in(server: str) -> None:
     result = run("login", "--server", server)
     assert result.exit_code == 2
     assert "https://HOST" in result.stderr
+    assert (server in result.stderr, "pass" in result.stderr) == ("@" not in server, False)
+
+
+@pytest.mark.parametrize(("token", "words"), [("-", "no token on standard input"), ("two words", "has no spaces")])
+def test_what_is_no_token_is_said_to_be_none(desk: Desk, token: str, words: str) -> None:
+    result = log_in(desk, "--token", token, given="\n")
+    assert (result.exit_code, words in result.stderr, "two words" in result.stderr) == (2, True, False)
+    assert desk.came() == []
 
 
 def test_tokens_that_cannot_be_kept_are_ended(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,17 +185,40 @@ def test_without_tls_it_is_said(desk: Desk) -> None:
 def test_who_logs_out_is_forgotten_there_and_here(desk: Desk) -> None:
     assert log_in(desk).exit_code == 0
     result = run("logout")
-    assert (result.exit_code, result.stderr) == (0, f"Logged out of {desk.http.url}.\n")
+    assert (result.exit_code, result.stderr) == (0, f"Logged out of {desk.http.url}. Revoked 2 tokens.\n")
     assert desk.came()[-1] == ("/logout", "Bearer dks_asks")
     assert login.kept() is None
     again = run("logout")
     assert (again.exit_code, "Nobody is logged in here" in again.stderr) == (0, True)
 
 
-def test_a_login_that_ended_by_itself_is_logged_out_all_the_same(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The token 'login on laptop' has expired: ask for a new one.",
+        "The token 'login on laptop' was revoked: ask for a new one.",
+        "The token that the token 'login on laptop' was made with is gone: ask for a new one.",
+        "The server does not know this token: was it made by another server?",
+    ],
+)
+def test_a_login_that_ended_by_itself_is_logged_out_all_the_same(desk: Desk, words: str) -> None:
     assert log_in(desk).exit_code == 0
-    desk.answers["/logout"] = refused(401, "not-logged-in", "The token has expired.")
-    assert run("logout").exit_code == 0
+    desk.answers["/logout"] = refused(401, "not-logged-in", words)
+    result = run("logout")
+    assert (result.exit_code, result.stderr) == (
+        0, f"Logged out of {desk.http.url}. Its tokens were good no more.\n",
+    )  # fmt: skip
+    assert login.kept() is None
+
+
+def test_a_server_that_refuses_for_another_reason_did_not_end_it(desk: Desk) -> None:
+    assert log_in(desk).exit_code == 0
+    desk.answers["/logout"] = refused(401, "not-logged-in", "ann is not in account team any more.")
+    result = run("logout")
+    assert result.exit_code == 3
+    assert "its tokens may be good there until they expire:\n" in result.stderr
+    assert "ann is not in account team any more." in result.stderr
+    assert "Logged out" not in result.stderr
     assert login.kept() is None
 
 
@@ -192,21 +226,23 @@ def test_a_server_that_is_gone_does_not_keep_the_login_here() -> None:
     login.keep(Login(server="http://127.0.0.1:1", token="dks_asks", account="team", user="ann"))
     result = run("logout")
     assert result.exit_code == 5
-    assert "The login at http://127.0.0.1:1 is forgotten here. Its tokens are good there" in result.stderr
+    assert "The login at http://127.0.0.1:1 is forgotten here, but its tokens may be good there" in result.stderr
     assert login.kept() is None
 
 
-def test_a_site_s_token_is_forgotten_and_not_ended(desk: Desk) -> None:
-    assert log_in(desk, "--token", "dks_site").exit_code == 0
+@pytest.mark.parametrize("whose", [ME, ANN])
+def test_a_token_that_somebody_brought_is_forgotten_and_not_ended(desk: Desk, whose: dict[str, Any]) -> None:
+    desk.answers["/whoami"] = (200, whose, OURS)
+    assert log_in(desk, "--token", "dks_brought").exit_code == 0
     result = run("logout")
-    assert result.stderr == f"Logged out of {desk.http.url}. Its token, of a site, is good still.\n"
+    assert result.stderr.startswith(f"Logged out of {desk.http.url}. The token that you brought is good still")
     assert "/logout" not in [path for path, _ in desk.came()]
     assert login.kept() is None
 
 
 def test_a_file_that_is_no_login_is_named() -> None:
     login.path().parent.mkdir()
-    login.path().write_text("daskscope: {}")
+    login.path().write_text("{}")
     result = run("logout")
     assert (result.exit_code, str(login.path()) in result.stderr) == (2, True)
 

@@ -89,9 +89,15 @@ def test_one_is_saved_under_its_name_and_overwrites_nothing(server: ReportServer
     assert again.exit_code == 2
     assert "kept.html is there already" in again.stderr
     assert "Say -o FILE." in again.stderr
-    assert run("download", "1", "-o", "mine.html").exit_code == 0
+    before = Path("mine.html").read_bytes()
+    asked = run("download", "1", "-o", "mine.html", typed="n\n")
+    assert (asked.exit_code, Path("mine.html").read_bytes()) == (1, before)
+    assert "mine.html is there already: overwrite it" in asked.stderr
+    assert run("download", "1", "-o", "mine.html", "--yes").exit_code == 0
     assert Path("mine.html").read_bytes() == server.content
     assert run("download", "1", "-o", "no/folder.html").exit_code == 1
+    gone = run("download", "1", "--server", "http://127.0.0.1:1")
+    assert (gone.exit_code, "No answer from http://127.0.0.1:1" in gone.stderr) == (5, True), "and no fault of a file's"
 
 
 def test_one_is_deleted_after_it_was_asked(server: ReportServer) -> None:

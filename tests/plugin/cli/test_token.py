@@ -33,6 +33,19 @@ def test_a_new_one_is_all_that_stands_on_stdout(server: ApiServer) -> None:
     assert server.posted == [{"name": "ann", "scopes": ["read", "control"], "expires_in_s": 7_776_000}]
 
 
+@pytest.mark.parametrize(
+    ("expires", "asked_for", "is_less"),
+    [(None, "400d", False), ("2027-02-19T08:00:00.000Z", "400d", True), ("2027-02-19T08:00:00.000Z", "90d", False),
+     ("2027-02-19T08:00:00.000Z", None, False)],
+)  # fmt: skip
+def test_until_when_it_is_good_is_said(serve: Any, expires: str | None, asked_for: str | None, is_less: bool) -> None:
+    serve(lambda *_: (201, {**TOKEN, "token": "dks_x", "created": "2026-11-21T08:00:00.000Z", "expires": expires}))
+    result = run("token", "create", "ann", *(["--expires", asked_for] if asked_for else []))
+    assert (result.exit_code, result.stdout) == (0, "dks_x\n")
+    assert ("good until 2027-02-19" if expires else "good until it is revoked.") in result.stderr
+    assert ("less than was asked for" in result.stderr) is is_less
+
+
 def test_without_a_scope_it_may_read(server: ApiServer) -> None:
     assert json.loads(run("token", "create", "ann", "--json").stdout)["token"] == "dks_abc123_secret"
     assert server.posted == [{"name": "ann", "scopes": ["read"], "expires_in_s": None}]
@@ -40,7 +53,15 @@ def test_without_a_scope_it_may_read(server: ApiServer) -> None:
 
 def test_they_are_listed(server: ApiServer) -> None:
     assert json.loads(run("token", "list", "--json").stdout) == [TOKEN]
-    assert run("token", "list").stdout.splitlines()[0].split()[:4] == ["key_id", "name", "user", "scopes"]
+    assert run("token", "list").stdout.splitlines()[0].split()[:4] == ["key_id", "name", "kind", "user"]
+
+
+def test_those_that_were_revoked_stand_last_in_the_table(serve: Any) -> None:
+    gone, good = {**TOKEN, "key_id": "old", "revoked": "2026-11-20T08:00:00.000Z"}, {**TOKEN, "revoked": None}
+    serve(lambda path, query: (200, {"account": "acme", "items": [gone, good], "cursor": None}))
+    lines = run("token", "list").stdout.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == ["abc123", "old"]
+    assert [row["key_id"] for row in json.loads(run("token", "list", "--json").stdout)] == ["old", "abc123"]
 
 
 @pytest.mark.parametrize(("flag", "user"), [("--personal", "ann"), ("--site", None)])
@@ -64,8 +85,14 @@ def test_one_takes_the_place_of_another(server: ApiServer, named: str) -> None:
     assert server.asked[-1][0] == "/api/v1/acme/tokens/abc123/rotate"
 
 
-@pytest.mark.parametrize("named", ["abc123", "dks_abc123_secret"])
-def test_one_is_revoked_by_its_key_id_or_itself(server: ApiServer, named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("named", "typed"), [("dks_abc123_secret", ""), ("-", "dks_abc123_secret\n")])
+def test_a_whole_one_is_its_own_proof(server: ApiServer, named: str, typed: str) -> None:
+    result = CliRunner().invoke(cli.scope, ["token", "revoke", named], input=typed)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "Revoked 'ann'.\n")
+    assert server.asked == [("/api/v1/logout", {}, "Bearer dks_abc123_secret")]
+
+
+def test_one_is_revoked_by_its_key_id(server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     gone: list[tuple[Any, ...]] = []
 
     def deleted(_: Any, path: str) -> dict[str, Any]:
@@ -73,7 +100,7 @@ def test_one_is_revoked_by_its_key_id_or_itself(server: ApiServer, named: str, m
         return {"sentence": "Revoked 'ann'."}
 
     monkeypatch.setattr("daskscope.connection.Connection.delete", deleted)
-    result = run("token", "revoke", named)
+    result = run("token", "revoke", "abc123")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "Revoked 'ann'.\n")
     assert gone == [("/acme/tokens/abc123",)]
 

@@ -34,6 +34,12 @@ def test_text_is_aligned_and_readable() -> None:
     ]
 
 
+def test_values_within_a_value_can_be_told_apart() -> None:
+    detail = {"timeout_s": 3600, "users": {"ann": None, "bob": 60}, "user": None, "scopes": ["read"]}
+    (_, told) = Records([{"detail": detail}]).text().splitlines()
+    assert told == "timeout_s=3600, users=(ann=none, bob=60), user=none, scopes=read"
+
+
 def test_a_repr_says_what_it_leaves_out() -> None:
     records = Records([{"id": number, "text": "x" * 100} for number in range(SHOWN + 5)])
     lines = repr(records).splitlines()

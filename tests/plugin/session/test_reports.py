@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,6 +18,8 @@ import daskscope
 from daskscope import errors, transfer
 from daskscope.collect.identity import system_user
 from daskscope.progress import Progress
+from daskscope.session.reports import MOST_TITLE
+from daskscope_lambdas.service.report_checks import MAX_TITLE
 from tests.plugin.report_server import ReportServer
 from tests.plugin.test_progress import Terminal, screen
 
@@ -252,6 +256,30 @@ def test_what_is_there_is_overwritten_where_it_was_named(
     assert file.read_bytes() == HTML
     assert daskscope.download_performance_report(1, file) == file
     assert file.read_bytes() == server.content
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+@pytest.mark.parametrize(("private", "mode"), [(True, 0o600), (False, 0o640)])
+def test_a_private_one_is_saved_for_oneself(keeping: Any, file: Path, tmp_path: Path, private: bool, mode: int) -> None:
+    server = keeping()
+    daskscope.upload_performance_report(file, private)
+    server.kept[1]["size"] = len(server.content)
+    before = os.umask(0o027)
+    try:
+        saved = daskscope.download_performance_report(1, tmp_path / "got.html")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(saved.stat().st_mode) == mode
+
+
+def test_a_title_that_no_server_takes_is_told_before_anything_is_sent(keeping: Any, file: Path) -> None:
+    server = keeping()
+    assert MOST_TITLE == MAX_TITLE
+    daskscope.upload_performance_report(file, title="x" * MOST_TITLE)
+    server.asked.clear()
+    with pytest.raises(errors.SettingsError, match=r"title is 'x{20}\.\.\. \(201 characters\)'"):
+        daskscope.upload_performance_report(file, title="x" * (MOST_TITLE + 1))
+    assert not server.asked
 
 
 @pytest.mark.parametrize(("status", "told"), [(200, 10), (200, 10_000), (404, None)])

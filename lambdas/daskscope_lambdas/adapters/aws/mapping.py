@@ -21,6 +21,7 @@ _CODES: dict[str, type[StoreError]] = {
     "NoSuchKey": Missing,
     "404": Missing,  # HEAD has no body to say more
     "PreconditionFailed": Taken,
+    "412": Taken,  # nor here
     "ConditionalRequestConflict": BusyError,
     # DynamoDB
     "ConditionalCheckFailedException": Conflict,

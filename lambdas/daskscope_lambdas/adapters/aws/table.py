@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb.client import DynamoDBClient
     from types_boto3_dynamodb.type_defs import (
         AttributeValueTypeDef,
+        ConditionCheckTypeDef,
         DeleteItemInputTypeDef,
         KeysAndAttributesUnionTypeDef,
         QueryInputTypeDef,
@@ -147,6 +148,45 @@ class Table:
         """All or none. Quiet about those that are not there."""
         self._together(keys[0], [{"Delete": {"TableName": self._name, "Key": _wire({KEY: key})}} for key in keys])
 
+    def write_while(
+        self,
+        held: Mapping[str, Mapping[str, Value]],
+        *,
+        put: Mapping[str, Value] | None = None,
+        delete: Sequence[str] = (),
+    ) -> None:
+        """All or none, in place of those that are there. Raises Conflict if one of the items `held`, by key, has other
+        values than these, or somebody else changes one at this moment.
+        """
+        changes: dict[str, TransactWriteItemTypeDef] = {}
+        for key, values in held.items():
+            told = " AND ".join(f"#{name} = :{name}" for name in values)
+            condition: ConditionCheckTypeDef = {
+                "TableName": self._name,
+                "Key": _wire({KEY: key}),
+                "ConditionExpression": told,
+                "ExpressionAttributeNames": _names(told),
+                "ExpressionAttributeValues": _values(values),
+            }
+            if put is not None and key == put[KEY]:
+                changes[key] = {
+                    "Put": {
+                        "TableName": self._name,
+                        "Item": _wire(put),
+                        "ConditionExpression": told,
+                        "ExpressionAttributeNames": condition["ExpressionAttributeNames"],
+                        "ExpressionAttributeValues": condition["ExpressionAttributeValues"],
+                    }
+                }
+            elif key in delete:
+                changes[key] = {"Delete": {**condition}}
+            else:
+                changes[key] = {"ConditionCheck": condition}
+        for key in delete:
+            changes.setdefault(key, {"Delete": {"TableName": self._name, "Key": _wire({KEY: key})}})
+        with self._about(next(iter(changes))):
+            self._client().transact_write_items(TransactItems=list(changes.values()))
+
     def _together(self, about: object, changes: Sequence[TransactWriteItemTypeDef]) -> None:
         """For changes without a condition: only who changes the same at this moment is in their way."""
 
@@ -159,17 +199,28 @@ class Table:
 
         until_free(write)
 
-    def update(self, key: str, change: str, values: Mapping[str, Value], condition: str | None = None) -> Item:
-        """The item as it is then; a new one if there was none. Raises RefusedError if it does not meet `condition`."""
+    def update(
+        self,
+        key: str,
+        change: str,
+        values: Mapping[str, Value],
+        condition: str | None = None,
+        *,
+        unseen: bool = False,
+    ) -> Item:
+        """The item as it is then; a new one if there was none. Raises RefusedError if it does not meet `condition`.
+
+        `unseen`: nothing is told of the item, for who may not ask for all of its attributes."""
         asked: UpdateItemInputTypeDef = {
             "TableName": self._name,
             "Key": _wire({KEY: key}),
             "UpdateExpression": change,
             "ExpressionAttributeNames": _names(change, condition or ""),
-            # It costs no reading, and tells in the one request what a reader of the item would see.
-            "ReturnValues": "ALL_NEW",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
+        if not unseen:
+            # It costs no reading, and tells in the one request what a reader of the item would see.
+            asked["ReturnValues"] = "ALL_NEW"
+            asked["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         if condition is not None:
             asked["ConditionExpression"] = condition
         if values:

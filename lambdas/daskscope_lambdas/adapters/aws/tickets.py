@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from daskscope_lambdas.adapters.aws.table import Item, Table, Value
@@ -39,9 +39,19 @@ class DynamoTickets:
     def take(self, key: str) -> Ticket:
         return _ticket(key, self._table.take(_key(key)))
 
+    def list(self, account: str) -> Sequence[Ticket]:
+        found = [
+            _ticket(item[KEY].removeprefix(_key("")), item) for item in self._table.get_many(self._listed(account))
+        ]
+        return sorted(found, key=lambda ticket: (ticket.expires_at, ticket.key))
+
     def forget(self, account: str) -> None:
-        for entry in self._table.query(LISTING, f"#{LISTED_IN} = :where", {"where": _list(account)}):
-            self._table.delete(entry[KEY])
+        for key in self._listed(account):
+            self._table.delete(key)
+
+    def _listed(self, account: str) -> Sequence[str]:
+        entries = self._table.query(LISTING, f"#{LISTED_IN} = :where", {"where": _list(account)})
+        return [entry[KEY] for entry in entries]
 
 
 def _key(key: str) -> str:

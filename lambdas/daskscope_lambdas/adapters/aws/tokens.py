@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, get_args
 from daskscope_lambdas.adapters.aws.order import sortable
 from daskscope_lambdas.adapters.aws.table import Item, RefusedError, Table, Value
 from daskscope_lambdas.ports import EXPIRED_KEPT_S, Missing, Scope, TokenRow
-from daskscope_lambdas.registry import FORGET_AT, KEY, LISTED_AT, LISTED_IN, LISTING
+from daskscope_lambdas.registry import FORGET_AT, KEY, LISTED_AT, LISTED_IN, LISTING, USED_ON
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb.client import DynamoDBClient
 
-_MAY_BE = ("revoked_at", "user", "parent")
+_MAY_BE = ("revoked_at", "user", "parent", "made_by", "replaces")
 
 
 class DynamoTokens:
@@ -40,7 +40,7 @@ class DynamoTokens:
         if row.expires_at is not None:
             values |= _expiry(row.expires_at)
         if row.used_on is not None:
-            values["used_on"] = row.used_on.isoformat()
+            values[USED_ON] = row.used_on.isoformat()
         values |= {name: told for name in _MAY_BE if (told := getattr(row, name)) is not None}
         self._table.put_new(values)
 
@@ -59,8 +59,12 @@ class DynamoTokens:
         self._change(key_id, change, _expiry(at), sooner)
 
     def used(self, key_id: str, on: date) -> None:
-        later = "(attribute_not_exists(#used_on) OR #used_on < :used_on)"
-        self._change(key_id, "SET #used_on = :used_on", {"used_on": on.isoformat()}, later)
+        later = f"attribute_exists(#{KEY}) AND (attribute_not_exists(#{USED_ON}) OR #{USED_ON} < :{USED_ON})"
+        change = f"SET #{USED_ON} = :{USED_ON}"
+        try:
+            self._table.update(_key(key_id), change, {USED_ON: on.isoformat()}, later, unseen=True)
+        except RefusedError:
+            self.find(key_id)  # It was used that day already, unless this says that there is none.
 
     def _change(self, key_id: str, change: str, values: Mapping[str, Value], condition: str) -> None:
         """Quiet about a token that does not meet `condition`."""
@@ -106,6 +110,8 @@ def _token(item: Item) -> TokenRow:
         user=item.get("user"),
         kind=item.get("kind", "token"),  # Those of earlier releases do not say it.
         parent=item.get("parent"),
-        used_on=date.fromisoformat(item["used_on"]) if "used_on" in item else None,
+        used_on=date.fromisoformat(item[USED_ON]) if USED_ON in item else None,
+        made_by=item.get("made_by"),
+        replaces=item.get("replaces"),
         **moments,
     )

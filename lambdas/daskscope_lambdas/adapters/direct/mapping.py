@@ -8,7 +8,7 @@ The cause is always kept.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -39,3 +39,12 @@ def refused() -> ReadOnly:
 def refuse(*_: object, **__: object) -> NoReturn:
     """In place of what a port would change. Raises ReadOnly."""
     raise refused()
+
+
+def unknown(what: str) -> Callable[..., NoReturn]:
+    """In place of what a port would tell of `what`, of which a lake holds nothing. It raises ReadOnly."""
+
+    def refuse_to_tell(*_: object, **__: object) -> NoReturn:
+        raise ReadOnly(f"A lake without its server has no {what}: ask the server that writes it.")
+
+    return refuse_to_tell

@@ -1,20 +1,20 @@
-"""What a lake has not. What was asked to be deleted is known to the server alone: here it is gone once its rows are."""
+"""What a lake has not: who asks for it is told so. What was asked to be deleted is known to the server alone: here it
+is gone once its rows are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import Any
 
-from daskscope_lambdas.adapters.arguments import check_limit
-from daskscope_lambdas.adapters.direct.mapping import refuse
-from daskscope_lambdas.ports import Buried, Deletion, Membership, Missing, ReportRow, Subject, Ticket, TokenRow
+from daskscope_lambdas.adapters.direct.mapping import refuse, unknown
+from daskscope_lambdas.ports import Buried, Deletion, Missing, TokenRow
 
 
 class OwnToken:
     """The one token of this process, made for who opened the lake: what they may is for the store to say."""
 
-    revoke = expire = list = forget = staticmethod(refuse)
+    revoke = expire = forget = staticmethod(refuse)
+    list = staticmethod(unknown("tokens"))
 
     def __init__(self) -> None:
         self._rows: dict[str, TokenRow] = {}
@@ -34,52 +34,18 @@ class OwnToken:
 
 
 class NoUsers:
-    claim = put = remove = forget = staticmethod(refuse)
-
-    def is_claimed(self, user: str) -> bool:  # noqa: ARG002  nobody is known
-        return False
-
-    def find(self, account: str, user: str) -> Membership:
-        raise Missing(f"{user} is not known to be in account {account}: a lake does not tell who is.")
-
-    def list(self, account: str) -> Sequence[Membership]:  # noqa: ARG002  none of any
-        return []
-
-    def of(self, user: str) -> Sequence[Membership]:  # noqa: ARG002  none of anybody
-        return []
-
-    def accounts(self) -> Sequence[str]:
-        return []
+    claim = put = set_role = remove = forget = staticmethod(refuse)
+    claimed = find = list = of = accounts = staticmethod(unknown("users"))
 
 
 class NoTickets:
     add = forget = staticmethod(refuse)
-
-    def find(self, key: str) -> Ticket:  # noqa: ARG002  there is none
-        raise Missing("No such ticket.")
-
-    take = find
+    find = take = list = staticmethod(unknown("invitations"))
 
 
 class NoReports:
     add = keep = set_private = remove = forget_numbers = staticmethod(refuse)
-
-    def get(self, account: str, id: int) -> ReportRow:
-        raise Missing(f"No report {id} in account {account}: a lake has none, the server that writes it may.")
-
-    def page(
-        self,
-        account: str,  # noqa: ARG002  none of any
-        limit: int,
-        before: int | None = None,  # noqa: ARG002
-        *,
-        oldest_first: bool = False,  # noqa: ARG002
-    ) -> Sequence[ReportRow]:
-        check_limit(limit)
-        return []
-
-    def accounts(self) -> Sequence[str]:
-        return []
+    get = page = accounts = staticmethod(unknown("reports"))
 
 
 class NoReportFiles:
@@ -95,12 +61,7 @@ class NoDeletions:
 
 class NoPolicies:
     set_wish = staticmethod(refuse)
-
-    def wish(self, account: str, subject: Subject) -> dict[str, Any]:  # noqa: ARG002  none of any
-        return {}
-
-    def accounts(self) -> Sequence[str]:
-        return []
+    wish = accounts = staticmethod(unknown("policy"))
 
 
 class NoQueue:

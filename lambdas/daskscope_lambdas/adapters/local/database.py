@@ -43,7 +43,7 @@ _SINCE_5 = (
         PRIMARY KEY (account, subject)
     ) STRICT
     """,
-    "CREATE TABLE users (user TEXT PRIMARY KEY, claimed_at REAL NOT NULL) STRICT",
+    "CREATE TABLE users (user TEXT PRIMARY KEY COLLATE NOCASE, claimed_at REAL NOT NULL) STRICT",
     """
     CREATE TABLE memberships (
         account TEXT NOT NULL,
@@ -80,6 +80,7 @@ _SINCE_5 = (
         PRIMARY KEY (account, id)
     ) STRICT
     """,
+    "CREATE INDEX tickets_by_end ON tickets (expires_at)",
     "CREATE TABLE report_numbers (account TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT",
 )
 _WAYS = {
@@ -103,6 +104,8 @@ _WAYS = {
         "ALTER TABLE tokens ADD COLUMN kind TEXT NOT NULL DEFAULT 'token'",
         "ALTER TABLE tokens ADD COLUMN parent TEXT",
         "ALTER TABLE tokens ADD COLUMN used_on TEXT",
+        "ALTER TABLE tokens ADD COLUMN made_by TEXT",
+        "ALTER TABLE tokens ADD COLUMN replaces TEXT",
         *_SINCE_5,
         "INSERT INTO wishes SELECT account, 'retention', retention FROM policies",
         "DROP TABLE policies",
@@ -185,7 +188,9 @@ CREATE TABLE tokens (
     user TEXT,
     kind TEXT NOT NULL DEFAULT 'token',
     parent TEXT,
-    used_on TEXT -- a UTC day
+    used_on TEXT, -- a UTC day
+    made_by TEXT,
+    replaces TEXT
 ) STRICT;
 CREATE INDEX tokens_by_account ON tokens (account, created_at, key_id);
 {"; ".join(_SINCE_4 + _SINCE_5)};

@@ -54,7 +54,7 @@ class SqliteDeletions:
 
     def done(self, deletion: Deletion) -> None:
         with self._database.writing() as connection:
-            connection.execute(f"DELETE FROM deletions WHERE {_WHICH}", _key(deletion))  # noqa: S608
+            connection.execute(f"DELETE FROM deletions WHERE {_WHICH}", _key(deletion))  # noqa: S608  our own words
         self._database.scrub()
 
 

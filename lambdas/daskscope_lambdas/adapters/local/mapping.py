@@ -2,6 +2,7 @@
 
     IntegrityError on a primary key or unique index    Taken
     FileNotFoundError, NotADirectoryError              Missing
+    OSError for want of room (disk, quota)             Full
     any other sqlite3 exception, OSError               StoreError
     OverflowError (an integer over 64 bits)            StoreError
 
@@ -10,11 +11,12 @@ The cause is always kept. Which call may rightly meet a file that exists already
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from daskscope_lambdas.ports import Missing, StoreError, Taken
+from daskscope_lambdas.ports import Full, Missing, StoreError, Taken
 
 _TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_ROWID")
 
@@ -30,4 +32,5 @@ def mapped(where: object) -> Generator[None]:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise Missing(f"{where}: not there.") from error
     except OSError as error:
-        raise StoreError(f"{where}: {error.strerror or error} ({type(error).__name__})") from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise (Full if full else StoreError)(f"{where}: {error.strerror or error} ({type(error).__name__})") from error

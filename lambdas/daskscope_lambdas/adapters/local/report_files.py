@@ -14,7 +14,7 @@ from daskscope_lambdas.adapters.local.disk import DiskObjects, make_folders, syn
 from daskscope_lambdas.adapters.local.mapping import mapped
 from daskscope_lambdas.adapters.local.signing import Signer
 from daskscope_lambdas.isolation import SEEN_S
-from daskscope_lambdas.ports import Clock, Missing, Taken, Upload
+from daskscope_lambdas.ports import Arrived, Clock, Conflict, Missing, Taken, Upload
 
 UPLOADS = "api/v1/uploads"
 """Below the server's address."""
@@ -28,11 +28,12 @@ class DiskReports:
 
     keys/addresses           what these are signed with
     drafts/                  what is being brought
-    incoming/<link>          what was brought
+    incoming/<link>          what was brought; empty while it is awaited
     public/<link>.html       what is kept, and private/<link>.html
 
-    Each address of a file is short-lived, also of a public one: its page gives a new one whenever somebody looks, so
-    that an account that allows no public ones any more is obeyed at once.
+    Each address of a file is short-lived, also of a public one: its page gives a new one whenever somebody looks. An
+    account that allows no public ones any more is obeyed by the page at once, and by addresses that were given before
+    as soon as they end.
     """
 
     def __init__(self, root: Path, clock: Clock) -> None:
@@ -45,23 +46,40 @@ class DiskReports:
                 make_folders(folder)
 
     def offer(self, link: str, size_bytes: int, until: float) -> Upload:
-        check_link(link)
+        brought = self._brought(link)
+        with mapped(brought), suppress(FileExistsError):
+            brought.touch(0o600, exist_ok=False)
         url = self._signer.signed(f"{UPLOADS}/{link}", until, {"size": str(size_bytes)})
         return Upload(method="PUT", url=url, fields={}, expires_at=until)
 
-    def arrived(self, link: str, head_bytes: int) -> tuple[int, bytes]:
+    def arrived(self, link: str, head_bytes: int) -> Arrived:
         path = self._brought(link)
         with mapped(path), path.open("rb") as file:
-            return os.fstat(file.fileno()).st_size, file.read(head_bytes)
+            version = _version(os.fstat(file.fileno()), path)
+            return Arrived(os.fstat(file.fileno()).st_size, file.read(head_bytes), version)
 
-    def keep(self, link: str, private: bool) -> None:
+    def keep(self, link: str, private: bool, version: str | None = None) -> None:
         """By a second name for the same file, which fails if there is one."""
-        brought, kept = self._brought(link), self._kept(link, private)
         if self._where(link) is None:
-            with mapped(brought), suppress(FileExistsError):
-                os.link(brought, kept)
-                sync_folder(kept.parent)
+            try:
+                self._keep(link, self._kept(link, private), version)
+            except Missing:
+                if self._where(link) is None:  # nor did anybody else keep it meanwhile
+                    raise
         self.discard(link)
+
+    def _keep(self, link: str, kept: Path, version: str | None) -> None:
+        brought, aside = self._brought(link), self._drafts / secrets.token_hex(8)
+        try:
+            with mapped(brought):
+                os.link(brought, aside)  # Under this name nobody brings another.
+            if version not in (None, _version(aside.stat(), brought)):
+                raise Conflict(f"{brought}: another file was brought in place of the one that was looked at.")
+            with mapped(kept), suppress(FileExistsError):
+                os.link(aside, kept)
+                sync_folder(kept.parent)
+        finally:
+            _take_away(aside)
 
     def discard(self, link: str) -> None:
         _take_away(self._brought(link))
@@ -96,15 +114,24 @@ class DiskReports:
 
     def admit(self, link: str, told: Mapping[str, str]) -> int:
         self._signer.check(f"{UPLOADS}/{link}", told)
+        self.check_awaited(link)
+        return int(told["size"])
+
+    def check_awaited(self, link: str) -> None:
         if self._where(link) is not None:
             raise Taken("This report is kept already: what comes after it changes nothing.")
-        return int(told["size"])
+        if not self._brought(link).exists():
+            raise Missing("Nobody waits for this report any more: it was deleted, or refused. Announce it anew.")
 
     def draft(self) -> Path:
         with mapped(self._drafts):
             handle, path = tempfile.mkstemp(dir=self._drafts)
             os.close(handle)
         return Path(path)
+
+    def append(self, draft: Path, part: bytes) -> None:
+        with mapped(draft), draft.open("ab") as file:
+            file.write(part)
 
     def bring(self, link: str, draft: Path) -> None:
         brought = self._brought(link)
@@ -144,6 +171,14 @@ class DiskReports:
                 keys.put_new("addresses", secrets.token_bytes(32))
             self._key = keys.get("addresses")
         return self._key
+
+
+def _version(file: os.stat_result, path: Path) -> str:
+    """Which file this is: no two that are brought under a link are alike in that. Raises Missing for one that is still
+    awaited."""
+    if not file.st_size:
+        raise Missing(f"{path}: nothing was brought yet.")
+    return f"{file.st_ino}-{file.st_mtime_ns}"
 
 
 def _take_away(path: Path) -> None:

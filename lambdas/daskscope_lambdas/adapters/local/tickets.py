@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Sequence
 
 from daskscope_lambdas.adapters.local.database import Database
 from daskscope_lambdas.ports import Clock, Missing, Ticket
@@ -28,6 +29,11 @@ class SqliteTickets:
     def take(self, key: str) -> Ticket:
         with self._database.writing() as connection:
             return _ticket(connection.execute("DELETE FROM tickets WHERE key = ? RETURNING *", (key,)).fetchone())
+
+    def list(self, account: str) -> Sequence[Ticket]:
+        asked = "SELECT * FROM tickets WHERE json_extract(told, '$.account') = ? ORDER BY expires_at, key"
+        with self._database.reading() as connection:
+            return [_ticket(row) for row in connection.execute(asked, (account,)).fetchall()]
 
     def forget(self, account: str) -> None:
         with self._database.writing() as connection:

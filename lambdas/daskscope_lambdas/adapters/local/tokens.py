@@ -29,7 +29,7 @@ class SqliteTokens:
                 """
                 INSERT INTO tokens VALUES (
                     :key_id, :secret_sha256, :account, :scopes, :name, :created_at, :expires_at, :revoked_at,
-                    :user, :kind, :parent, :used_on
+                    :user, :kind, :parent, :used_on, :made_by, :replaces
                 )
                 """,
                 values,
@@ -53,7 +53,7 @@ class SqliteTokens:
 
     def _change(self, change: str, value: float | str, key_id: str) -> None:
         with self._database.writing() as connection:
-            done = connection.execute(f"UPDATE tokens SET {change} WHERE key_id = ?2", (value, key_id))  # noqa: S608
+            done = connection.execute(f"UPDATE tokens SET {change} WHERE key_id = ?2", (value, key_id))  # noqa: S608  our own words
         if done.rowcount == 0:
             raise Missing(f"No token has key id {key_id}.")
 

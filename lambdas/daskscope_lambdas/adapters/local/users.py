@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from daskscope_lambdas.adapters.local.database import Database
-from daskscope_lambdas.ports import Membership, Missing
+from daskscope_lambdas.ports import Conflict, Membership, Missing, Role
 
 
 class SqliteUsers:
@@ -19,15 +20,26 @@ class SqliteUsers:
         with self._database.writing() as connection:
             connection.execute("INSERT INTO users VALUES (?, ?)", (user, at))
 
-    def is_claimed(self, user: str) -> bool:
+    def claimed(self, user: str) -> str | None:
         with self._database.reading() as connection:
-            return connection.execute("SELECT 1 FROM users WHERE user = ?", (user,)).fetchone() is not None
+            row = connection.execute("SELECT user FROM users WHERE user = ?", (user,)).fetchone()
+        return row["user"] if row else None
 
     def put(self, membership: Membership) -> None:
         with self._database.writing() as connection:
             connection.execute(
                 "REPLACE INTO memberships VALUES (:account, :user, :role, :added_at, :added_by)", asdict(membership)
             )
+
+    def set_role(self, account: str, user: str, role: Role, *, last_too: bool = False) -> None:
+        with self._database.writing() as connection:
+            if role != "admin" and not last_too:
+                _check_not_last(connection, account, user)
+            done = connection.execute(
+                "UPDATE memberships SET role = ? WHERE account = ? AND user = ?", (role, account, user)
+            )
+        if done.rowcount == 0:
+            raise Missing(f"{user} is not in account {account}.")
 
     def find(self, account: str, user: str) -> Membership:
         with self._database.reading() as connection:
@@ -38,8 +50,10 @@ class SqliteUsers:
             raise Missing(f"{user} is not in account {account}.")
         return Membership(**row)
 
-    def remove(self, account: str, user: str) -> None:
+    def remove(self, account: str, user: str, *, last_too: bool = False) -> None:
         with self._database.writing() as connection:
+            if not last_too:
+                _check_not_last(connection, account, user)
             connection.execute("DELETE FROM memberships WHERE account = ? AND user = ?", (account, user))
 
     def list(self, account: str) -> Sequence[Membership]:
@@ -62,3 +76,9 @@ class SqliteUsers:
     def forget(self, account: str, until: float) -> None:
         with self._database.writing() as connection:
             connection.execute("DELETE FROM memberships WHERE account = ? AND added_at <= ?", (account, until))
+
+
+def _check_not_last(connection: sqlite3.Connection, account: str, user: str) -> None:
+    query = "SELECT user FROM memberships WHERE account = ? AND role = 'admin' LIMIT 2"
+    if [row["user"] for row in connection.execute(query, (account,))] == [user]:
+        raise Conflict(f"{user} is the last admin of account {account}.")

@@ -85,7 +85,7 @@ def _lines(axis: Axis, samples: Rows) -> list[dict[str, Any]]:
         chart("Memory", of_limit, limit=limit, memory=memory, **({"spilled": spilled} if any(spilled) else {})),
         chart(
             "Tasks",
-            f"at most {count(max(doing), 'task')} on workers, {max(waiting):,} waiting (grey)",
+            f"at most {max(doing):,} on workers, {max(waiting):,} waiting (grey), in {count(len(samples), 'sample')}",
             waiting=waiting,
             processing=doing,
         ),
