@@ -151,7 +151,7 @@ def test_who_may_not_report_gets_one_token() -> None:
     assert Desk((200, LOGIN | {"ingest_token": None}, OURS)).run().login.ingest_token is None
 
 
-@pytest.fixture(params=[(200, b"<html>Log in!"), (404, {"error": {"message": "Not here."}}), (302, b"")])
+@pytest.fixture(params=[(200, b"<html>Log in!"), (404, {"error": {"message": "Not here."}}), (302, b""), (501, b"")])
 def stranger(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
     with ApiServer(lambda *_: request.param).running() as server:
         yield server

@@ -98,7 +98,7 @@ class Invitations:
             self._join(account, user, ticket, is_again)
             session = None if principal else sessions.of_person(self._tokens, self._clock, user, account)
         except BaseException:
-            told = ticket.told | {"claimed": user} if is_again else ticket.told
+            told = {**ticket.told, "claimed": user} if is_again else ticket.told
             self._tickets.add(replace(ticket, told=told))
             raise
         return Joined(account, session)

@@ -7,13 +7,14 @@ from collections import deque
 
 from daskscope.errors import DaskscopeError
 from daskscope_lambdas.ports import Clock
+from daskscope_lambdas.service.words import duration
 
 
 class TooOftenError(DaskscopeError):
     """Asked for too often; `wait_s`: seconds until it may be asked for again."""
 
-    def __init__(self, message: str, wait_s: float) -> None:
-        super().__init__(message)
+    def __init__(self, what: str, wait_s: float) -> None:
+        super().__init__(f"{what}: try again in {duration(wait_s)}.")
         self.wait_s = wait_s
 
 
@@ -33,8 +34,8 @@ class Rates:
             while self._came and self._came[0][0] <= now - self._whole_s:
                 self._came.popleft()
             if len(self._came) >= self._most:
-                raise TooOftenError("Too many ask this server to log in.", self._came[0][0] + self._whole_s - now)
+                raise TooOftenError("Too many ask this server to log in", self._came[0][0] + self._whole_s - now)
             own = [at for at, who in self._came if who == address and at > now - self._each_s]
             if len(own) >= self._each:
-                raise TooOftenError(f"Too many ask to log in from {address}.", own[0] + self._each_s - now)
+                raise TooOftenError(f"Too many ask to log in from {address}", own[0] + self._each_s - now)
             self._came.append((now, address))

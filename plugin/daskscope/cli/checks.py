@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 import dask.config
 
 from daskscope import __version__, configuration, login, settings
-from daskscope.admission import refusal
 from daskscope.api_version import API
 from daskscope.discovery import find_server
 from daskscope.errors import PermissionDenied, SettingsError
@@ -110,6 +109,8 @@ def of_reporting(server: str | None, account: str | None) -> Iterator[Finding]:
     found = find_server(configured)
     if found is None or configured.disabled:
         return
+    from daskscope.admission import refusal  # not at the top: `daskscope --help` loads every command
+
     if said := refusal(found, configured.data):
         yield Finding("report", "fail", printable(f"Clusters that are registered here cannot report. {said}"))
     else:

@@ -158,3 +158,9 @@ def test_what_the_server_refuses_is_told_with_its_exit_code(server: ReportServer
     result = run("upload", "mine.html")
     assert (result.exit_code, result.stdout) == (3, "")
     assert "needs one that may report" in result.stderr
+
+
+def test_an_empty_file_is_no_report_and_nothing_is_announced(server: ReportServer) -> None:
+    result = run("upload", "/dev/null")
+    assert (result.exit_code, "this file is empty" in result.stderr) == (2, True)
+    assert server.announced == []
