@@ -123,7 +123,7 @@ def test_who_may_not_report_brings_nothing(reporting: Reporting, by: Principal):
     row, _ = reporting.announce()
     reporting.bring(row)
     for act in (lambda: reporting.announce(by), lambda: reporting.keeper.uploaded(by, row.id)):
-        with pytest.raises(PermissionDenied, match="needs (one that may report|a member)"):
+        with pytest.raises(PermissionDenied, match=r"needs (one that may report|a member)"):
             act()
 
 
