@@ -16,7 +16,7 @@ from bench.rows import Budget, Row, from_json
 
 ROOT = Path(__file__).parents[2]
 # callgrind takes a minute to start Python alone, and clusters of real processes take their time.
-QUICK = sorted(BENCHES.keys() - {"instructions", "hosts"})
+QUICK = sorted(BENCHES.keys() - {"instructions", "hosts", "run-report"})
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -52,10 +52,11 @@ def test_every_benchmark_prints_rows_as_json(names: list[str]) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-def test_instructions_are_counted() -> None:
-    done = bench("--tiny", "--json", "instructions")
+@pytest.mark.parametrize("name", ["instructions", "run-report"])
+def test_what_takes_its_time(name: str) -> None:
+    done = bench("--tiny", "--json", name)
     assert done.returncode == 0, done.stderr
-    check_rows(done.stdout, ["instructions"])
+    check_rows(done.stdout, [name])
 
 
 @pytest.mark.long

@@ -49,10 +49,10 @@ def test_a_close_that_is_asked_for_reaches_the_cluster(cluster: Cluster) -> None
             told = client.close(scheduler_id, reason="the test is over")
         over = stopped(scheduler_id)
         assert cluster.scheduler.child.wait(30) == 0, "a scheduler that was asked to close ends well"
-    assert (told["by"], told["reason"]) == (row.name, "the test is over")
+    assert (told["by"], told["reason"]) == (f"token {row.name}", "the test is over")
     assert over["reason"] == "close-requested"
-    assert over["close_asked"] == {"at": told["asked_at"], "by": row.name, "reason": "the test is over"}
-    assert f"asked for by {row.name}: the test is over" in over["answers"]["running"]["sentence"]
+    assert over["close_asked"] == {"at": told["asked_at"], "by": f"token {row.name}", "reason": "the test is over"}
+    assert f"asked for by token {row.name}: the test is over" in over["answers"]["running"]["sentence"]
     (text,) = texts
     assert text.startswith("This cluster closes now: somebody asked for it on the server")
     assert f"{cluster.place.account}/analytics/clusters/{over['id']}" in text

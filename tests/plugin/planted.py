@@ -17,7 +17,9 @@ from typing import Any
 import daskscope
 
 ELSEWHERE = {
+    "admission",
     "analytics",
+    "approval",
     "arguments",
     "cli",
     "client",
@@ -26,17 +28,20 @@ ELSEWHERE = {
     "depth",
     "discovery",
     "errors",
+    "login",
     "members",
     "options",
     "parsing",
-    "previews",
     "preload",
+    "previews",
     "profile",
     "records",
     "registration",
     "rehearsal",
+    "reports",
     "settings",
     "testing",
+    "transfer",
 }
 """Modules and packages that run where the user is, or before anything of ours has started. All others are planted."""
 

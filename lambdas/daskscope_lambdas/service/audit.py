@@ -6,6 +6,7 @@ tell what somebody set out to do.
 
 from __future__ import annotations
 
+import itertools
 import json
 import secrets
 from collections.abc import Mapping
@@ -46,6 +47,9 @@ class Operator:
         return f"operator {self.name}"
 
 
+_ACTS = itertools.count()
+
+
 class Audit:
     """Writes acts down. Safe to use from many threads."""
 
@@ -66,7 +70,8 @@ class Audit:
         """
         now = self._clock.now()
         at_ms = round(now * 1e3)
-        act = f"{at_ms:012x}{self._random(6).hex()}"
+        # Acts of one process that come in the same millisecond keep their order.
+        act = f"{at_ms:012x}{next(_ACTS) & 0xFFFF:04x}{self._random(4).hex()}"
         row = {
             "account": layout.checked_account(by.account),
             "cluster": "",

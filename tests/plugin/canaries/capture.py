@@ -46,7 +46,7 @@ class Capture:
     @property
     def bodies(self) -> list[bytes]:
         """What was posted, decompressed."""
-        return [each.plain for each in self.asked]
+        return [each.plain for each in self.asked if each.method == "POST"]
 
     @property
     def messages(self) -> list[wire.Message]:

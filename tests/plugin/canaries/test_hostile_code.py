@@ -102,13 +102,14 @@ def test_nothing_of_it_is_run_or_kept(tmp_path: Path) -> None:
     assert not marker.exists()
     assert not [file for file in home.rglob("*") if file.is_file() and file != program and _holds(file)]
     assert told["found"] == [capture.url, 0], "to find the server, nobody is asked"
-    # Registering asks nobody but Dask; the scheduler's thread posts, and nothing else.
+    # Registering asks the server once whether it would take messages; the scheduler's thread posts, and nothing else.
     port = int(capture.url.rpartition(":")[2])
     of_dask = set(told["of dask"])
     assert set(told["at register"]) <= {*of_dask, port}
     assert set(told["connections"]) <= {*of_dask, port}
-    assert {(asked.method, asked.path) for asked in capture.asked} == {("POST", "/api/v1/telemetry")}
-    assert len(capture.asked) > 1, "both kinds of answers were given"
+    asked_for = {(asked.method, asked.path.partition("?")[0]) for asked in capture.asked}
+    assert asked_for == {("GET", "/api/v1/whoami"), ("POST", "/api/v1/telemetry")}
+    assert len(capture.bodies) > 1, "both kinds of answers were given"
     assert "closed" in {message.phase for message in capture.messages}, "not always the last: others are retried"
     assert MARK.encode() not in b"".join(capture.bodies), "nor does it come back"
 
