@@ -16,8 +16,6 @@ from bench.served import event
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.handlers import house
 from daskscope_lambdas.service.batch import write_batch
-from daskscope_lambdas.service.code import CodeKeeper
-from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.letters import Letters
 from daskscope_lambdas.service.tokens import mint
@@ -67,8 +65,7 @@ def _measured(work: Callable[[Any], None], tiny: bool) -> Measured:
         env = LocalEnv(data=folder)
         adapters = connect(env)
         try:
-            codes, idle = CodeKeeper(adapters.objects, adapters.vault), IdlePolicy(adapters.policies, adapters.clock)
-            ingest = Ingest(adapters.queue, adapters.clusters, codes, idle, adapters.clock)
+            ingest = Ingest.over(adapters)
             for body, encoding in ran.sent:
                 ingest.take(ACCOUNT, body, encoding)
             queued = [(each.id, each.body) for each in adapters.feed.receive(len(ran.sent), 60)]

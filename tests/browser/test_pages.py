@@ -1,20 +1,15 @@
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route
 
+from tests.browser.chromium import VIEWS
 from tests.browser.fleet import HOSTILE, Fleet
 from tests.lambdas.serving import Serving, until
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
 PREFIX = "/user/ada/proxy/8790"
-
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs /usr/bin/chromium (apt-get install chromium)")
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +22,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         fleet.close()
         until(lambda: running.api("local/clusters/5/events")["items"])
         yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield launched
-        launched.close()
 
 
 class Watched:
@@ -65,13 +52,6 @@ def watched(browser: Browser, server: Serving, request: pytest.FixtureRequest) -
     yield found
     context.close()
     assert found.complaints == []
-
-
-VIEWS = [
-    {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
-    for width in (1400, 400)
-    for scheme in ("light", "dark")
-]
 
 
 @pytest.mark.parametrize("watched", VIEWS, indirect=True)

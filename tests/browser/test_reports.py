@@ -20,21 +20,18 @@ from playwright.sync_api import (
     Dialog,
     Download,
     FrameLocator,
+    Locator,
     Page,
     Request,
     Response,
     Route,
     StorageState,
-    sync_playwright,
 )
 from playwright.sync_api import Error as PlaywrightError
 
 from daskscope_lambdas.isolation import HEADERS
 from tests.browser.elsewhere import Elsewhere
-from tests.browser.test_pages import CHROMIUM, FLAGS
 from tests.lambdas.serving import Serving, until
-
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs /usr/bin/chromium (apt-get install chromium)")
 
 Form = Literal["inline", "cdn"]
 BOKEH_JS = Path(bokeh.__file__).parent / "server" / "static" / "js"
@@ -48,14 +45,6 @@ PROBES = {"cookie", "storage", "database", "page", "api", "change", "beacon", "e
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with Serving(tmp_path_factory.mktemp("reports"), "--reports-port", "0") as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -185,11 +174,15 @@ def figures(page: Page, inside: Page | FrameLocator) -> dict[str, int]:
     tabs.first.wait_for()
     for tab in tabs.all():
         tab.click()
-        canvases = inside.locator("canvas:visible")
         if name := tab.inner_text():
-            until(lambda: canvases.count() == 0 or canvases.evaluate_all(DRAWN) * 2 >= canvases.count())  # noqa: B023
-            found[name] = canvases.evaluate_all(DRAWN)
+            found[name] = n_drawn(inside.locator("canvas:visible"))
     return found
+
+
+def n_drawn(canvases: Locator) -> int:
+    """How many of them have something drawn on them, once half of them do."""
+    until(lambda: canvases.count() == 0 or canvases.evaluate_all(DRAWN) * 2 >= canvases.count())
+    return canvases.evaluate_all(DRAWN)
 
 
 @pytest.fixture(scope="module")

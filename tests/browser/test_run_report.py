@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from daskscope.testing import boot_at, tasks
 from tests.browser.fleet import ADDRESSES, HOSTILE, Fleet
-from tests.browser.test_pages import CHROMIUM, FLAGS
 from tests.lambdas.serving import Serving, until
-
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs /usr/bin/chromium (apt-get install chromium)")
 
 Open = Callable[..., Page]
 N_TASKS = 400
@@ -61,14 +58,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             found[name] = folder / f"{name}.html"
             found[name].write_bytes(answer.content)
     return found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

@@ -5,19 +5,17 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.service.people import People
 from daskscope_lambdas.service.tickets import invitation, sign_in_link
 from daskscope_lambdas.service.tokens import OF_ROLES
 from daskscope_lambdas.wiring import LocalAdapters, connect
+from tests.browser.chromium import VIEWS
 from tests.browser.elsewhere import Elsewhere
 from tests.browser.fleet import Fleet
-from tests.browser.test_pages import CHROMIUM, FLAGS, VIEWS
 from tests.lambdas.serving import Serving
-
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs /usr/bin/chromium (apt-get install chromium)")
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +38,6 @@ def world(server: Serving) -> Iterator[LocalAdapters]:
     people.put("climate", "ann", "viewer", "test")
     yield found
     found.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

@@ -16,8 +16,6 @@ from daskscope_lambdas.adapters.system import SystemClock
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.handlers import compact, house
 from daskscope_lambdas.service.batch import write_batch
-from daskscope_lambdas.service.code import CodeKeeper
-from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.letters import Letters
 from daskscope_lambdas.service.write import Writer
@@ -53,10 +51,7 @@ def make(data: Path) -> None:
 
 def _take(world: LocalAdapters, posted: wire.Message) -> None:
     """As `ingest` and `write` do."""
-    keeper = CodeKeeper(world.objects, world.vault)
-    Ingest(world.queue, world.clusters, keeper, IdlePolicy(world.policies, world.clock), world.clock).take(
-        ACCOUNT, wire.encode(posted), "", None
-    )
+    Ingest.over(world).take(ACCOUNT, wire.encode(posted), "", None)
     batch = world.feed.receive(10, 60.0)
     writer, letters = Writer(world.objects, world.seals), Letters(world.objects, world.clock)
     assert write_batch(writer, letters, [(each.id, each.body) for each in batch]) == []

@@ -17,12 +17,10 @@ from daskscope.compression import compress
 from daskscope.watch import Watch
 from daskscope_lambdas.env import LocalEnv
 from daskscope_lambdas.service.answers import Depth, answers
-from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.completeness import completeness
 from daskscope_lambdas.service.cost import priced
 from daskscope_lambdas.service.envelope import unpack
 from daskscope_lambdas.service.found import Asker
-from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.price_file import packaged
 from daskscope_lambdas.service.records import cluster, last_sign_at, up_s
@@ -145,13 +143,7 @@ def _told(made: list[Made], ahead: Callable[[float], float], tally: Tally, *, in
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(os, "fsync"):  # no power is cut here
         world = connect(LocalEnv(data=folder, pages="open"), clock)
         try:
-            ingest = Ingest(
-                world.queue,
-                world.clusters,
-                CodeKeeper(world.objects, world.vault),
-                IdlePolicy(world.policies, clock),
-                clock,
-            )
+            ingest = Ingest.over(world)
             for each in made:
                 # Each is sent when it is made: what another order stands for are ways of another length.
                 clock.at = TRUE_START_S + each.at_s + WAY_S

@@ -35,7 +35,6 @@ from daskscope_lambdas.service.cost import priced
 from daskscope_lambdas.service.depth import DepthReader
 from daskscope_lambdas.service.envelope import unpack
 from daskscope_lambdas.service.found import Asker
-from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.price_file import packaged
 from daskscope_lambdas.service.queries import Queries
@@ -152,13 +151,7 @@ def _final_state(folder: Path, posts: list[Posted], random: Random) -> dict[str,
     clock = FakeClock(MORNING_S + 7200)
     world = connect(LocalEnv(data=str(folder), pages="open"), clock)
     try:
-        ingest = Ingest(
-            world.queue,
-            world.clusters,
-            CodeKeeper(world.objects, world.vault),
-            IdlePolicy(world.policies, clock),
-            clock,
-        )
+        ingest = Ingest.over(world)
         for posted in posts:
             clock.advance(random.uniform(0.001, 600.0))
             ingest.take(ACCOUNT, posted.body, posted.encoding, round(clock.now() * 1e3) + AHEAD_MS)

@@ -266,7 +266,7 @@ async def test_a_server_that_only_this_machine_can_reach_is_warned_about(
     class Elsewhere:
         cluster = None
 
-        class scheduler:  # noqa: N801
+        class scheduler:  # noqa: N801  an attribute of Client's
             pass
 
     Elsewhere.scheduler.address = address  # type: ignore[attr-defined]

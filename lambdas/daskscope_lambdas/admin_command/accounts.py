@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +9,7 @@ import click
 from daskscope.errors import Conflict, SettingsError
 from daskscope_lambdas.admin_command.acts import audit, operator
 from daskscope_lambdas.admin_command.links import send_link, url_option
+from daskscope_lambdas.admin_command.listing import write
 from daskscope_lambdas.admin_command.registry import on_stores
 
 if TYPE_CHECKING:
@@ -69,12 +69,7 @@ def list_accounts(world: Adapters, as_json: bool) -> None:
         }
         for name in accounts
     )
-    if as_json:
-        click.echo(json.dumps(records, indent=2))
-    elif records:
-        click.echo(records.text())
-    else:
-        click.echo("There is no account yet.", err=True)
+    write(records, as_json, "There is no account yet.")
 
 
 def known(world: Adapters) -> list[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from daskscope.errors import NotFound
+from daskscope_lambdas.admin_command.listing import write
 from daskscope_lambdas.admin_command.registry import on_stores
 
 if TYPE_CHECKING:
@@ -31,12 +31,7 @@ def dead_letters(world: Adapters, limit: int, as_json: bool) -> None:
 
     found = [*islice(dead(Letters(world.objects, world.clock), world.dead_letters), limit + 1)]
     records = Records(map(_record, found[:limit]))
-    if as_json:
-        click.echo(json.dumps(records, indent=2))
-    elif records:
-        click.echo(records.text())
-    else:
-        click.echo("No dead letters.", err=True)
+    write(records, as_json, "No dead letters.")
     if len(found) > limit:
         click.echo(f"There are more than {limit}: --limit shows them.", err=True)
 

@@ -9,6 +9,7 @@ import click
 
 from daskscope.errors import NotFound, SettingsError
 from daskscope_lambdas.admin_command.acts import audit, operator
+from daskscope_lambdas.admin_command.listing import write
 from daskscope_lambdas.admin_command.registry import on_registry
 from daskscope_lambdas.ports import Missing, Scope, TokenRow
 
@@ -73,12 +74,7 @@ def list_tokens(world: Adapters, account: str, as_json: bool) -> None:
     from daskscope_lambdas.service.records import token
 
     records = Records(token(row) for row in world.tokens.list(account))
-    if as_json:
-        click.echo(json.dumps(records, indent=2))
-    elif records:
-        click.echo(records.text())
-    else:
-        click.echo(f"Account {account} has no tokens.", err=True)
+    write(records, as_json, f"Account {account} has no tokens.")
 
 
 @token.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, get_args
 
 import click
@@ -10,6 +9,7 @@ import click
 from daskscope_lambdas.admin_command.accounts import check_user
 from daskscope_lambdas.admin_command.acts import audit, operator
 from daskscope_lambdas.admin_command.links import send_link, url_option
+from daskscope_lambdas.admin_command.listing import write
 from daskscope_lambdas.admin_command.registry import on_registry
 from daskscope_lambdas.ports import Role
 
@@ -35,12 +35,7 @@ def list_users(world: Adapters, account: str, as_json: bool) -> None:
     from daskscope_lambdas.service.records import member
 
     records = Records(member(each) for each in world.users.list(account))
-    if as_json:
-        click.echo(json.dumps(records, indent=2))
-    elif records:
-        click.echo(records.text())
-    else:
-        click.echo(f"Nobody is in account {account}.", err=True)
+    write(records, as_json, f"Nobody is in account {account}.")
 
 
 @user.command()

@@ -8,8 +8,6 @@ from typing import Any
 import msgspec
 
 from daskscope_lambdas.handlers import errors, house, posted, versions
-from daskscope_lambdas.service.code import CodeKeeper
-from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.tokens import require
 
@@ -18,9 +16,7 @@ house.start("tokens", "clusters", "queue", "objects")
 
 @cache
 def _ingest() -> Ingest:
-    world = house.adapters()
-    codes, idle = CodeKeeper(world.objects, world.vault), IdlePolicy(world.policies, world.clock)
-    return Ingest(world.queue, world.clusters, codes, idle, world.clock)
+    return Ingest.over(house.adapters())
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:

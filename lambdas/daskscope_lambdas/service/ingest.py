@@ -25,6 +25,7 @@ from daskscope_lambdas.service.code import CodeKeeper, check_hashes
 from daskscope_lambdas.service.envelope import Envelope, pack
 from daskscope_lambdas.service.hollow import refuse_hollow
 from daskscope_lambdas.service.idle import IdlePolicy
+from daskscope_lambdas.service.world import World
 
 logger = logging.getLogger("daskscope.ingest")
 
@@ -51,6 +52,11 @@ class Ingest:
         self._queue, self._clusters, self._codes, self._idle, self._clock = queue, clusters, codes, idle, clock
         self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
         self._lock = threading.Lock()
+
+    @classmethod
+    def over(cls, world: World) -> Ingest:
+        codes, idle = CodeKeeper(world.objects, world.vault), IdlePolicy(world.policies, world.clock)
+        return cls(world.queue, world.clusters, codes, idle, world.clock)
 
     def take(
         self, account: str, body: bytes, encoding: str | None, sent_at_ms: int | None = None, user: str | None = None

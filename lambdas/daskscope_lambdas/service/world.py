@@ -11,6 +11,7 @@ from daskscope_lambdas.ports import (
     Deletions,
     ObjectStore,
     Policies,
+    Queue,
     ReportFiles,
     Reports,
     Seals,
@@ -24,6 +25,8 @@ from daskscope_lambdas.ports import (
 class World(Protocol):
     """As wiring.Adapters."""
 
+    @property
+    def queue(self) -> Queue: ...
     @property
     def objects(self) -> ObjectStore: ...
     @property

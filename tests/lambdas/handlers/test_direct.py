@@ -33,9 +33,7 @@ from daskscope_lambdas.opening import explained, settings_of
 from daskscope_lambdas.ports import StoreError
 from daskscope_lambdas.service.audit import Audit, Operator
 from daskscope_lambdas.service.batch import write_batch
-from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.compact import LINGER_S
-from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.letters import Letters
 from daskscope_lambdas.service.write import Writer
@@ -99,10 +97,7 @@ def data(env: LocalEnv) -> Path:
 
 def take(world: LocalAdapters, posted: wire.Message, account: str = "acme") -> None:
     """As `ingest` and `write` do."""
-    keeper = CodeKeeper(world.objects, world.vault)
-    Ingest(world.queue, world.clusters, keeper, IdlePolicy(world.policies, world.clock), world.clock).take(
-        account, wire.encode(posted), "", None
-    )
+    Ingest.over(world).take(account, wire.encode(posted), "", None)
     batch = world.feed.receive(10, 60.0)
     writer, letters = Writer(world.objects, world.seals), Letters(world.objects, world.clock)
     assert write_batch(writer, letters, [(each.id, each.body) for each in batch]) == []

@@ -21,7 +21,6 @@ from daskscope_lambdas.service.deletion import Deleter
 from daskscope_lambdas.service.envelope import unpack
 from daskscope_lambdas.service.exclusions import Exclusions
 from daskscope_lambdas.service.found import Asker
-from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.tidy import Tidier
 from daskscope_lambdas.service.tokens import mint
@@ -50,13 +49,7 @@ class House:
 
     def _ingest(self) -> Ingest:
         world = self.world
-        return Ingest(
-            world.queue,
-            world.clusters,
-            CodeKeeper(world.objects, world.vault),
-            IdlePolicy(world.policies, world.clock),
-            world.clock,
-        )
+        return Ingest.over(world)
 
     def tell(self, seq: int, *clusters: str) -> None:
         """A message of each."""

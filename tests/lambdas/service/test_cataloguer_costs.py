@@ -9,9 +9,7 @@ from daskscope.compression import compress
 from daskscope.testing import START_MS, member, message
 from daskscope_lambdas.service import cataloguer as module
 from daskscope_lambdas.service.cataloguer import AGAIN_S, LAG_S
-from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import unpack
-from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.write import Writer
 from daskscope_lambdas.testing import FakeClock
@@ -36,13 +34,7 @@ class House:
 
     def __init__(self, world: LocalAdapters) -> None:
         self._world = world
-        self._ingest = Ingest(
-            world.queue,
-            world.clusters,
-            CodeKeeper(world.objects, world.vault),
-            IdlePolicy(world.policies, world.clock),
-            world.clock,
-        )
+        self._ingest = Ingest.over(world)
 
     def post(self, number: int, seq: int, phase: Any = "running", account: str = ACCOUNT) -> None:
         """Message `seq` of a cluster with a worker of two threads, an hour after the one before."""

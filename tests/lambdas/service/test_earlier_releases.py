@@ -28,9 +28,7 @@ from daskscope.testing import (
     span,
 )  # fmt: skip
 from daskscope.testing import tasks as some_tasks
-from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import unpack
-from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.write import Writer
 from daskscope_lambdas.wiring import LocalAdapters
@@ -46,13 +44,7 @@ SEALED = {"before-members": date(2026, 11, 19), "before-parts": date(2026, 11, 2
 
 @pytest.fixture
 def ingest(adapters: LocalAdapters) -> Ingest:
-    return Ingest(
-        adapters.queue,
-        adapters.clusters,
-        CodeKeeper(adapters.objects, adapters.vault),
-        IdlePolicy(adapters.policies, adapters.clock),
-        adapters.clock,
-    )
+    return Ingest.over(adapters)
 
 
 def write(adapters: LocalAdapters) -> int:

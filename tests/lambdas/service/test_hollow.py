@@ -11,9 +11,7 @@ from daskscope.compression import MAX_MESSAGE_BYTES, compress
 from daskscope.errors import TooLarge
 from daskscope.testing import logs, message
 from daskscope_lambdas.service.check import MAX_ENTRIES, check
-from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.hollow import MAX_ITEMS, MAX_LISTS, MAX_OBJECTS, refuse_hollow
-from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.wiring import LocalAdapters
 
@@ -44,13 +42,7 @@ def test_a_hollow_body_is_refused_before_it_is_decoded(
     body, encoding = compress(HOLLOW[name]()[:MAX_MESSAGE_BYTES])
     assert len(body) < 100_000
     monkeypatch.setattr(wire, "decode", None)
-    ingest = Ingest(
-        adapters.queue,
-        adapters.clusters,
-        CodeKeeper(adapters.objects, adapters.vault),
-        IdlePolicy(adapters.policies, adapters.clock),
-        adapters.clock,
-    )
+    ingest = Ingest.over(adapters)
     with pytest.raises(TooLarge, match="send less"):
         ingest.take("acme", body, encoding)
 

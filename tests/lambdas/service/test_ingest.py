@@ -11,7 +11,6 @@ from daskscope_lambdas.ports import Beat, Heard, StoreError
 from daskscope_lambdas.service.check import MAX_ENTRIES, MAX_ROW_BYTES
 from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, unpack
-from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.records import cluster
 from daskscope_lambdas.service.rows import to_rows
@@ -25,13 +24,7 @@ CODE_HASH = "ba7816bf8f01cfea414140de5dae2223"  # SHA-256 of "abc"
 
 @pytest.fixture
 def ingest(adapters: LocalAdapters) -> Ingest:
-    return Ingest(
-        adapters.queue,
-        adapters.clusters,
-        CodeKeeper(adapters.objects, adapters.vault),
-        IdlePolicy(adapters.policies, adapters.clock),
-        adapters.clock,
-    )
+    return Ingest.over(adapters)
 
 
 def post(ingest: Ingest, posted: wire.Message, account: str = "acme") -> wire.Reply:
@@ -77,10 +70,7 @@ def test_whose_a_cluster_was_proven_to_be_it_stays(
         rows = {table.name: rows for table, rows in to_rows(queued(adapters))}["clusters"].to_pylist()
         return [(who["user"], who["user_claimed"]) for who in (row, rows[-1])]
 
-    codes = CodeKeeper(adapters.objects, adapters.vault)
-    another = Ingest(
-        adapters.queue, adapters.clusters, codes, IdlePolicy(adapters.policies, adapters.clock), adapters.clock
-    )
+    another = Ingest.over(adapters)
     assert told(0, None) == [("mallory", True)] * 2
     assert told(1, None, another) == [("mallory", True)] * 2, "it knows the row as it is now"
     assert told(2, "ann") == [("ann", False)] * 2, "what was claimed gives way to what is proven"
@@ -103,13 +93,7 @@ def test_what_the_account_wants_of_idle_clusters_is_told_with_each_reply(ingest:
     assert post(ingest, message(seq=1)).idle_timeout_s == 600, "whose it is was told before"
     assert post(ingest, message(seq=0, cluster="5" * 32)).idle_timeout_s is None
     assert post(ingest, message(seq=3, cluster="6" * 32)).idle_timeout_s == 3600, "nobody knows yet whose it is"
-    fresh = Ingest(
-        adapters.queue,
-        adapters.clusters,
-        CodeKeeper(adapters.objects, adapters.vault),
-        IdlePolicy(adapters.policies, adapters.clock),
-        adapters.clock,
-    )
+    fresh = Ingest.over(adapters)
     assert post(fresh, message(seq=2)).idle_timeout_s == 600, "another process knows it from the registry"
 
 
@@ -127,9 +111,7 @@ def test_code_of_a_message_that_is_refused_is_not_kept(
     if refused is Deleted:
         adapters.clusters.forget("acme", CLUSTER, clock.now())
     codes = CodeKeeper(adapters.objects, adapters.vault)
-    fresh = Ingest(
-        adapters.queue, adapters.clusters, codes, IdlePolicy(adapters.policies, adapters.clock), adapters.clock
-    )
+    fresh = Ingest.over(adapters)
     with pytest.raises(refused):
         post(fresh, message(seq=1, codes=[wire.Code(hash=CODE_HASH, text="abc")]), account)
     assert list(adapters.objects.list("code/")) == []
@@ -151,13 +133,7 @@ def test_the_identity_is_wished_for_until_it_came(ingest: Ingest):
 
 def test_a_new_process_knows_what_the_registry_knows(ingest: Ingest, adapters: LocalAdapters):
     post(ingest, message(seq=0))
-    fresh = Ingest(
-        adapters.queue,
-        adapters.clusters,
-        CodeKeeper(adapters.objects, adapters.vault),
-        IdlePolicy(adapters.policies, adapters.clock),
-        adapters.clock,
-    )
+    fresh = Ingest.over(adapters)
     assert post(fresh, message(seq=1)) == REPLY
 
 

@@ -7,9 +7,7 @@ from daskscope.compression import compress
 from daskscope.errors import Deleted
 from daskscope.testing import START_MS, boot_at, identity, message
 from daskscope_lambdas.ports import ClusterRow
-from daskscope_lambdas.service.code import CodeKeeper
 from daskscope_lambdas.service.envelope import Envelope, unpack
-from daskscope_lambdas.service.idle import IdlePolicy
 from daskscope_lambdas.service.ingest import Ingest
 from daskscope_lambdas.service.records import cluster
 from daskscope_lambdas.testing import FakeClock
@@ -21,13 +19,7 @@ HOUR_S = 3600.0
 
 @pytest.fixture
 def ingest(adapters: LocalAdapters) -> Ingest:
-    return Ingest(
-        adapters.queue,
-        adapters.clusters,
-        CodeKeeper(adapters.objects, adapters.vault),
-        IdlePolicy(adapters.policies, adapters.clock),
-        adapters.clock,
-    )
+    return Ingest.over(adapters)
 
 
 def post(ingest: Ingest, posted: wire.Message, sent_at_ms: int | None = None) -> wire.Reply:
@@ -107,13 +99,7 @@ def test_any_message_gives_the_same_start_though_the_clock_was_set(
     for n, seq in enumerate((0, 50, 99)):
         off_s = HOUR_S + (set_by_s if seq >= 50 else 0.0)
         clock.at = START + seq * 10
-        ingest = Ingest(
-            adapters.queue,
-            adapters.clusters,
-            CodeKeeper(adapters.objects, adapters.vault),
-            IdlePolicy(adapters.policies, clock),
-            clock,
-        )
+        ingest = Ingest.over(adapters)
         told = message(
             cluster=f"{n:032x}",
             seq=seq,
@@ -155,13 +141,7 @@ def test_a_message_of_a_deleted_cluster_is_told_so(ingest: Ingest, adapters: Loc
     """By the process that knew it, and by one that never saw it."""
     post(ingest, message())
     adapters.clusters.forget("acme", message().cluster, clock.now())
-    fresh = Ingest(
-        adapters.queue,
-        adapters.clusters,
-        CodeKeeper(adapters.objects, adapters.vault),
-        IdlePolicy(adapters.policies, clock),
-        clock,
-    )
+    fresh = Ingest.over(adapters)
     for process in (ingest, ingest, fresh, fresh):
         with pytest.raises(Deleted, match="was deleted"):
             post(process, message(seq=1))
